@@ -1,0 +1,68 @@
+//! `nkn deepen`: continue a run at greater depth.
+
+use crate::Global;
+use anyhow::{Result, bail};
+use clap::Args;
+use nkn::run::{Existing, RunFolder};
+use nkn::train::{Initialisation, PerDepth};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Options of `nkn deepen`.
+#[derive(Args)]
+pub struct Options {
+    /// The folder of a trained run
+    run: PathBuf,
+    /// The new depth
+    #[arg(long, value_name = "L")]
+    to: usize,
+    /// Epochs to train [default: as in the run's last depth]
+    #[arg(long)]
+    epochs: Option<usize>,
+    /// Learning rate [default: as in the run's last depth]
+    #[arg(long)]
+    learning_rate: Option<f64>,
+    /// The new run's folder [default: RUN-L32]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Continue an interrupted deepening from its checkpoint
+    #[arg(long, conflicts_with = "force")]
+    resume: bool,
+    /// Replace a run that is already there
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+    let from = RunFolder::open(&options.run)?;
+    let model = from.model()?;
+    if options.to <= model.depth {
+        bail!(
+            "--to: expected more than {}, the depth of {}, got {}\n  hint: deeper networks start from shallower ones",
+            model.depth,
+            options.run.display(),
+            options.to
+        );
+    }
+    let mut config = from.config()?;
+    let last = config.train.depths.len() - 1;
+    config.train.epochs = PerDepth::Same(options.epochs.unwrap_or(config.train.epochs.at(last)));
+    config.train.learning_rate = PerDepth::Same(options.learning_rate.unwrap_or(config.train.learning_rate.at(last)));
+    config.train.depths = vec![options.to];
+    config.train.initialisation = Initialisation::ShallowToDeep;
+    config.train.check()?;
+    let data = config.data.load()?;
+    let out = options.out.clone().unwrap_or_else(|| {
+        let mut name = options.run.file_name().unwrap_or_default().to_os_string();
+        name.push(format!("-L{}", options.to));
+        options.run.with_file_name(name)
+    });
+    let existing = match (options.resume, options.force) {
+        (true, _) => Existing::Resume,
+        (_, true) => Existing::Replace,
+        _ => Existing::Refuse,
+    };
+    let folder = RunFolder::create(&out, &config, existing)?;
+    super::train::train(global, &folder, &data, Some(model.parameters))
+}

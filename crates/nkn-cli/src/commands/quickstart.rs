@@ -1,0 +1,54 @@
+//! `nkn quickstart`: the whole path on the smallest problem.
+
+use crate::Global;
+use anyhow::Result;
+use clap::Args;
+use nkn::run::{Existing, RunConfig, RunFolder};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The configuration, as part of the program.
+const CONFIG: &str = include_str!("../../../../configs/quickstart.toml");
+
+/// Options of `nkn quickstart`.
+#[derive(Args)]
+pub struct Options {
+    /// The run's folder [default: runs/quickstart, or the next free number]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+    let config = RunConfig::parse(CONFIG, Path::new("configs/quickstart.toml"), &[])?;
+    let data = config.data.load()?;
+    let config = config.resolve(&data)?;
+    let free = || {
+        let names = std::iter::once("quickstart".to_string()).chain((2..).map(|i| format!("quickstart-{i}")));
+        names.map(|name| Path::new("runs").join(name)).find(|path| !path.exists()).unwrap_or_default()
+    };
+    let out = options.out.clone().unwrap_or_else(free);
+    let folder = RunFolder::create(&out, &config, Existing::Refuse)?;
+    eprintln!(
+        "learning f -> u for -u'' = f from {} samples on {} points, depths {:?}",
+        data.train.count,
+        data.train.nodes(),
+        config.train.depths
+    );
+    let code = super::train::train(global, &folder, &data, None)?;
+    if code != ExitCode::SUCCESS {
+        return Ok(code);
+    }
+    let report = super::report::write(&folder)?;
+    if !global.json {
+        println!("the same weights on other grids:");
+        let model = folder.model()?;
+        for points in [51, 101, 201, 401] {
+            let test = config.data.poisson(points)?.test.expect("generated data have test samples");
+            let row = super::eval::evaluate(&model, &test, None)?;
+            println!("  {points:>4} points: relative L2 error {:.2e}", row.relative_l2);
+        }
+        println!("open the report: {}", report.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}

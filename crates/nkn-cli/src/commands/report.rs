@@ -1,0 +1,217 @@
+//! `nkn report`: one HTML file about a run.
+
+use super::eval::{evaluate, name};
+use super::spectrum::DepthSpectrum;
+use crate::Global;
+use crate::report::{Curve, ErrorRow, Green, ReportData, Sample, Spectrum, render};
+use anyhow::Result;
+use clap::Args;
+use nkn::Device;
+use nkn::analysis::effective_green;
+use nkn::domain::{Domain, Grid};
+use nkn::field::{Samples, relative_l2};
+use nkn::io::write_atomically;
+use nkn::model::{Kind, Model};
+use nkn::problem::poisson;
+use nkn::run::{Data, Problem, RunConfig, RunFolder};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Options of `nkn report`.
+#[derive(Args)]
+pub struct Options {
+    /// The folders of trained runs; each gets its report.html
+    #[arg(required = true)]
+    runs: Vec<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
+    for run in &options.runs {
+        let path = write(&RunFolder::open(run)?)?;
+        eprintln!("{}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the report of a run into its folder.
+pub fn write(folder: &RunFolder) -> Result<PathBuf> {
+    let config = folder.config()?;
+    let data = config.data.load()?;
+    let models: Vec<Model> =
+        folder.depths().into_iter().map(|depth| folder.model_at(depth)).collect::<nkn::Result<_>>()?;
+    let deepest = folder.model()?;
+    let results = folder.results()?;
+    let test = data.test.as_ref();
+    let kind = config.model.kind.to_string().to_uppercase();
+    let last = results.last();
+    let report = ReportData {
+        title: format!("{}: {kind}, {}", problem_name(&config), depths_in_words(&models)),
+        summary: last.map_or(String::new(), |result| {
+            let error = result.test.unwrap_or(result.train);
+            let set = if result.test.is_some() { "test" } else { "training" };
+            format!(
+                "At depth {} the network predicts the {set} functions with a mean relative L2 error of {error:.2e}.",
+                result.depth
+            )
+        }),
+        facts: facts(folder, &config, &data, &deepest, last.map(|result| result.seconds)),
+        curves: curves(folder, &models)?,
+        samples: test.map(|test| samples(&deepest, test)).transpose()?.unwrap_or_default(),
+        green: green(&config, &deepest, &data)?,
+        spectra: spectra(&models, &data)?,
+        errors: errors(&config, &models, &data)?,
+        notes: notes(&config),
+    };
+    let path = folder.path().join("report.html");
+    write_atomically(&path, render(&report).as_bytes())?;
+    Ok(path)
+}
+
+fn problem_name(config: &RunConfig) -> &'static str {
+    match config.data.problem {
+        Problem::Poisson => "1D Poisson",
+        Problem::Files => "Own data",
+    }
+}
+
+fn depths_in_words(models: &[Model]) -> String {
+    match models {
+        [only] => format!("depth {}", only.depth),
+        [first, .., last] => format!("depths {} to {}", first.depth, last.depth),
+        [] => "untrained".into(),
+    }
+}
+
+fn facts(
+    folder: &RunFolder,
+    config: &RunConfig,
+    data: &Data,
+    model: &Model,
+    seconds: Option<f64>,
+) -> Vec<(String, String)> {
+    let test = data.test.as_ref().map_or(0, |test| test.count);
+    let rows = [
+        ("run", name(folder)),
+        ("parameters", model.parameters.count().to_string()),
+        ("samples", format!("{} to train, {test} to test", data.train.count)),
+        ("nodes", data.train.nodes().to_string()),
+        ("quadrature", config.model.quadrature.to_string()),
+        ("optimiser", format!("{:?}", config.train.optimiser).to_lowercase()),
+        ("seed", config.train.seed.to_string()),
+        ("training time", seconds.map_or("unknown".into(), |s| format!("{s:.0} s"))),
+    ];
+    rows.map(|(name, value)| (name.to_string(), value)).to_vec()
+}
+
+fn curves(folder: &RunFolder, models: &[Model]) -> Result<Vec<Curve>> {
+    let records = folder.metrics()?;
+    let curve = |model: &Model| {
+        let own: Vec<_> = records.iter().filter(|r| r.depth == model.depth).collect();
+        let losses: Vec<_> = own.iter().filter(|r| r.metric == "loss").collect();
+        let test_at = |epoch: usize| {
+            let found = own.iter().find(|r| r.split == "test" && r.metric == "relative_l2" && r.epoch == epoch);
+            found.map_or(f64::NAN, |r| r.value)
+        };
+        Curve {
+            depth: model.depth,
+            epoch: losses.iter().map(|r| r.epoch as f64).collect(),
+            train: losses.iter().map(|r| r.value).collect(),
+            test: losses.iter().map(|r| test_at(r.epoch)).collect(),
+        }
+    };
+    Ok(models.iter().map(curve).collect())
+}
+
+/// Three test samples: the best, the median and the worst.
+fn samples(model: &Model, test: &Samples) -> Result<Vec<Sample>> {
+    if test.domain.dim() != 1 || model.config.fields.len() != 1 {
+        return Ok(Vec::new());
+    }
+    let nodes = test.nodes();
+    let prediction = model.predict(test, &Device::flex())?;
+    let truth = test.output()?;
+    let errors = relative_l2(&prediction, truth, nodes);
+    let mut order: Vec<usize> = (0..test.count).collect();
+    order.sort_by(|&a, &b| errors[a].total_cmp(&errors[b]));
+    let mut picks = vec![order[0], order[order.len() / 2], order[order.len() - 1]];
+    picks.dedup();
+    let input = &test.field(&model.config.fields[0])?.values;
+    let sample = |index: usize| {
+        let of = |values: &[f64]| values[index * nodes..(index + 1) * nodes].to_vec();
+        Sample {
+            index,
+            x: test.domain.coordinates(),
+            input: of(input),
+            truth: of(truth),
+            prediction: of(&prediction),
+            relative_l2: errors[index],
+        }
+    };
+    Ok(picks.into_iter().map(sample).collect())
+}
+
+fn green(config: &RunConfig, model: &Model, data: &Data) -> Result<Option<Green>> {
+    if config.data.problem != Problem::Poisson
+        || config.model.kind != Kind::Nkn
+        || !config.model.kernel_fields.is_empty()
+    {
+        return Ok(None);
+    }
+    let domain = Domain::Grid(Grid::unit(&[data.train.nodes()])?);
+    let x = domain.coordinates();
+    let exact = x.iter().flat_map(|&x_i| x.iter().map(move |&x_j| poisson::green(x_i, x_j))).collect();
+    Ok(Some(Green { effective: effective_green(model, &domain)?, exact, x, depth: model.depth }))
+}
+
+fn spectra(models: &[Model], data: &Data) -> Result<Vec<Spectrum>> {
+    let of = |model: &Model| -> Result<Spectrum> {
+        let result = DepthSpectrum::of(model, &data.train)?;
+        Ok(Spectrum {
+            depth: result.depth,
+            step: result.step,
+            amplification: result.spectrum.amplification(result.step),
+            smallest_symmetric: result.spectrum.smallest_symmetric,
+            stable_from: result.stable_from,
+            eigenvalues: result.spectrum.eigenvalues,
+        })
+    };
+    models.iter().map(of).collect()
+}
+
+/// Errors by depth and resolution: the training set, and the test set at half, double and four times the resolution where
+/// nkn can generate it.
+fn errors(config: &RunConfig, models: &[Model], data: &Data) -> Result<Vec<ErrorRow>> {
+    let mut sets: Vec<(&str, Samples)> = vec![("train", data.train.clone())];
+    sets.extend(data.test.clone().map(|test| ("test", test)));
+    if config.data.problem == Problem::Poisson {
+        let intervals = config.data.points - 1;
+        for points in [intervals / 2 + 1, 2 * intervals + 1, 4 * intervals + 1] {
+            if points >= 3 {
+                sets.extend(config.data.poisson(points)?.test.map(|test| ("test", test)));
+            }
+        }
+    }
+    let mut rows = Vec::new();
+    for model in models {
+        for (split, samples) in &sets {
+            let row = evaluate(model, samples, None)?;
+            rows.push(ErrorRow {
+                depth: row.depth,
+                split: split.to_string(),
+                resolution: row.resolution,
+                relative_l2: row.relative_l2,
+                relative_l2_squared: row.relative_l2_squared,
+            });
+        }
+    }
+    Ok(rows)
+}
+
+fn notes(config: &RunConfig) -> Vec<String> {
+    let mut notes = vec!["Errors are means over the samples of ||û - u|| / ||u|| on physical values; the weights are those with the lowest training error.".to_string()];
+    if config.data.problem == Problem::Poisson {
+        notes.push("Almost all of a load's energy is in its first ten cosines, so the learned Green's function is determined by the data only on their span.".into());
+    }
+    notes
+}

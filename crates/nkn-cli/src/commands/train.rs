@@ -1,0 +1,123 @@
+//! `nkn train`: from a configuration file to a run's folder.
+
+use crate::Global;
+use crate::progress::{Progress, should_stop, stop_on_ctrl_c};
+use anyhow::Result;
+use clap::Args;
+use nkn::Device;
+use nkn::model::{Batch, BatchOptions, Normalisers, Parameters, Work};
+use nkn::run::{Data, Existing, RunConfig, RunFolder};
+use nkn::train::Outcome;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Options of `nkn train`.
+#[derive(Args)]
+pub struct Options {
+    /// The configuration file (see configs/ for commented examples)
+    config: PathBuf,
+    /// Change a setting: --set train.seed=1 --set train.depths=[1,2]
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// The run's folder [default: runs/NAME of the configuration file]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Continue an interrupted run from its checkpoint
+    #[arg(long, conflicts_with = "force")]
+    resume: bool,
+    /// Replace a run that is already there
+    #[arg(long)]
+    force: bool,
+    /// Only say what the run would take: parameters, kernel rows, operations, memory
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+    let config = RunConfig::read(&options.config, &options.set)?;
+    let data = config.data.load()?;
+    let config = config.resolve(&data)?;
+    if options.dry_run {
+        return dry_run(global, &config, &data);
+    }
+    let out = options.out.clone().unwrap_or_else(|| {
+        let name = options.config.file_stem().unwrap_or_default();
+        Path::new("runs").join(name)
+    });
+    let existing = match (options.resume, options.force) {
+        (true, _) => Existing::Resume,
+        (_, true) => Existing::Replace,
+        _ => Existing::Refuse,
+    };
+    let folder = RunFolder::create(&out, &config, existing)?;
+    train(global, &folder, &data, None)
+}
+
+/// Trains in a folder and says how it ended.
+pub fn train(global: &Global, folder: &RunFolder, data: &Data, initial: Option<Parameters>) -> Result<ExitCode> {
+    stop_on_ctrl_c()?;
+    let mut progress = Progress::new(global);
+    let outcome = folder.train(data, initial, Device::flex(), &should_stop, &mut |event| progress.show(event));
+    progress.finish();
+    match outcome? {
+        Outcome::Complete => {
+            if !global.json {
+                eprintln!("done: {}", folder.path().display());
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Outcome::Interrupted => {
+            eprintln!(
+                "interrupted; the checkpoint is in {}: run the same command with --resume",
+                folder.path().display()
+            );
+            Ok(ExitCode::from(130))
+        }
+    }
+}
+
+/// What the run would take, per depth.
+fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<ExitCode> {
+    let normalisers = Normalisers::fit(&config.model, &data.train)?;
+    let dim = data.train.domain.dim();
+    let count = config.train.batch.unwrap_or(data.train.count).min(data.train.count);
+    let samples = data.train.select(&(0..count).collect::<Vec<_>>());
+    let peak = super::bench::peak_gflops();
+    for (rung, &depth) in config.train.depths.iter().enumerate() {
+        let budget = config.train.memory_gib * (1u64 << 30) as f64;
+        let batch_options = BatchOptions { budget, ..BatchOptions::new(depth, &Device::flex()) };
+        let batch = Batch::new(&config.model, &normalisers, &samples, &batch_options)?;
+        let work = Work::of(&config.model, dim, &batch)?;
+        let steps = data.train.count.div_ceil(count) * config.train.epochs.at(rung);
+        let seconds = work.gflop / (0.6 * peak) * steps as f64;
+        let plan = &batch.plan;
+        let line = serde_json::json!({
+            "depth": depth,
+            "parameters": config.model.parameter_count(dim)?,
+            "nodes": plan.nodes(),
+            "edges": plan.edges(),
+            "kernel_rows": plan.kernel_rows(),
+            "order": format!("{:?}", plan.order).to_lowercase(),
+            "gflop_per_step": work.gflop,
+            "steps": steps,
+            "memory_mb": work.bytes / 1e6,
+            "expected_seconds": seconds,
+        });
+        if global.json {
+            println!("{line}");
+        } else {
+            println!(
+                "L = {depth}: {} parameters, {} nodes, {} edges, {} kernel rows, order {}, {:.2} GFLOP a step, {steps} steps, {:.0} MB, about {seconds:.0} s",
+                line["parameters"],
+                plan.nodes(),
+                plan.edges(),
+                plan.kernel_rows(),
+                line["order"].as_str().unwrap_or_default(),
+                work.gflop,
+                work.bytes / 1e6,
+            );
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

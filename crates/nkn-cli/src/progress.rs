@@ -1,0 +1,109 @@
+//! What a training shows while it runs: a bar on a terminal, plain lines elsewhere, JSON lines for machines.
+
+use crate::Global;
+use indicatif::{ProgressBar, ProgressStyle};
+use nkn::train::Event;
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Set by Ctrl-C.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Makes the first Ctrl-C ask for a checkpoint; the second ends the program at once.
+pub fn stop_on_ctrl_c() -> anyhow::Result<()> {
+    ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+        eprintln!("stopping after this step, with a checkpoint (Ctrl-C again: at once)");
+    })?;
+    Ok(())
+}
+
+/// Whether Ctrl-C was pressed.
+pub fn should_stop() -> bool {
+    STOP.load(Ordering::SeqCst)
+}
+
+/// Between two plain lines.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// Shows the events of a training.
+pub struct Progress {
+    json: bool,
+    bar: Option<ProgressBar>,
+    depth: usize,
+    epochs: usize,
+    begun: Option<(usize, Instant)>,
+    spoken: Instant,
+}
+
+impl Progress {
+    /// For this terminal.
+    pub fn new(global: &Global) -> Self {
+        let bar = (std::io::stderr().is_terminal() && !global.json).then(|| {
+            let style = "L = {prefix:<3} {bar:30} {pos}/{len} epochs  {msg}  {eta} left";
+            let bar = ProgressBar::new(1);
+            bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar
+        });
+        Self { json: global.json, bar, depth: 0, epochs: 0, begun: None, spoken: Instant::now() }
+    }
+
+    /// Takes an event.
+    pub fn show(&mut self, event: &Event) {
+        match event {
+            Event::Depth { depth, epochs } => {
+                (self.depth, self.epochs, self.begun) = (*depth, *epochs, None);
+                if let Some(bar) = &self.bar {
+                    bar.reset();
+                    bar.set_length(*epochs as u64);
+                    bar.set_prefix(depth.to_string());
+                }
+            }
+            Event::Epoch { state, loss, test } => {
+                let test = test.map_or(String::new(), |error| format!("  test error {error:.2e}"));
+                let message = format!("loss {loss:.3e}{test}");
+                if let Some(bar) = &self.bar {
+                    bar.set_position(state.epoch as u64);
+                    bar.set_message(message);
+                } else if !self.json {
+                    let (first, begun) = *self.begun.get_or_insert((state.epoch, Instant::now()));
+                    if self.spoken.elapsed() >= INTERVAL && state.epoch > first {
+                        let pace = begun.elapsed().as_secs_f64() / (state.epoch - first) as f64;
+                        let left = pace * (self.epochs - state.epoch) as f64;
+                        eprintln!(
+                            "L = {}  epoch {}/{}  {message}  {left:.0} s left",
+                            self.depth, state.epoch, self.epochs
+                        );
+                        self.spoken = Instant::now();
+                    }
+                }
+            }
+            Event::Finished { result, .. } => {
+                if self.json {
+                    println!("{}", serde_json::to_string(result).unwrap_or_default());
+                    return;
+                }
+                let test = result.test.map_or(String::new(), |error| format!(", test {error:.3e}"));
+                let line = format!(
+                    "L = {}: relative L2 error train {:.3e}{test} after {} epochs, {:.0} s in all",
+                    result.depth, result.train, result.epochs, result.seconds
+                );
+                match &self.bar {
+                    Some(bar) => bar.println(line),
+                    None => eprintln!("{line}"),
+                }
+            }
+            Event::Records(_) | Event::Checkpoint(_) => {}
+        }
+    }
+
+    /// Removes the bar.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

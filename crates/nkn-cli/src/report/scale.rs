@@ -1,0 +1,128 @@
+//! Axes: the range of the values, linear or logarithmic, and where its ticks stand.
+
+use super::text::{fixed, minus, power_of_ten};
+
+/// Values beyond this size are treated like infinities: differences and ratios of the others cannot overflow.
+const LARGEST: f64 = 1e100;
+
+/// Whether a value can be drawn.
+pub fn drawable(value: f64) -> bool {
+    value.is_finite() && value.abs() < LARGEST
+}
+
+/// The smallest and the largest drawable value.
+pub fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    values.into_iter().filter(|&value| drawable(value)).fold(None, |range, value| match range {
+        None => Some((value, value)),
+        Some((low, high)) => Some((f64::min(low, value), f64::max(high, value))),
+    })
+}
+
+/// One axis of a plot.
+#[derive(Debug, Clone, Copy)]
+pub struct Axis {
+    /// In powers of ten if logarithmic.
+    low: f64,
+    high: f64,
+    logarithmic: bool,
+}
+
+/// Where an axis is marked.
+#[derive(Debug, Default)]
+pub struct Ticks {
+    /// Values with a label.
+    pub labelled: Vec<(f64, String)>,
+    /// Values without.
+    pub minor: Vec<f64>,
+    /// What the labels are to be multiplied with, as in ×10⁻³.
+    pub factor: Option<String>,
+}
+
+impl Axis {
+    /// A linear axis over exactly this range; an empty range is widened.
+    pub fn linear((low, high): (f64, f64)) -> Self {
+        let room = if high - low > 1e-12 * low.abs().max(high.abs()) { 0.0 } else { 0.5 * low.abs().max(1e-12) };
+        Self { low: low - room, high: high + room, logarithmic: false }
+    }
+
+    /// A linear axis with room at both ends of the values.
+    pub fn around(values: impl IntoIterator<Item = f64>) -> Self {
+        let (low, high) = extent(values).unwrap_or((0.0, 1.0));
+        let room = if high > low { 0.07 * (high - low) } else { 0.5 * low.abs().max(1e-3) };
+        Self::linear((low - room, high + room))
+    }
+
+    /// A logarithmic axis over a positive range, at least a decade long.
+    pub fn logarithmic((low, high): (f64, f64)) -> Self {
+        let (low, high) = (low.log10(), high.log10());
+        let room = (0.04 * (high - low)).max((1.0 - (high - low)) / 2.0);
+        Self { low: low - room, high: high + room, logarithmic: true }
+    }
+
+    /// The position of a value: 0 at the low end, 1 at the high end; none if the value cannot be drawn.
+    pub fn position(&self, value: f64) -> Option<f64> {
+        if !drawable(value) || (self.logarithmic && value <= 0.0) {
+            return None;
+        }
+        let value = if self.logarithmic { value.log10() } else { value };
+        Some((value - self.low) / (self.high - self.low))
+    }
+
+    /// The length of the axis in its own units (decades if logarithmic).
+    pub fn span(&self) -> f64 {
+        self.high - self.low
+    }
+
+    /// Round values on the axis, about `count` of them.
+    pub fn ticks(&self, count: usize) -> Ticks {
+        if self.logarithmic { self.decades(count) } else { self.round_values(count) }
+    }
+
+    fn round_values(&self, count: usize) -> Ticks {
+        let rough = self.span() / count.max(1) as f64;
+        let unit = 10f64.powf(rough.log10().floor());
+        let step =
+            [1.0, 2.0, 2.5, 5.0].into_iter().map(|m| m * unit).find(|&step| step >= 0.7 * rough).unwrap_or(10.0 * unit);
+        let largest = self.low.abs().max(self.high.abs());
+        let exponent = (largest * 1.000_001).log10().floor() as i32;
+        let shift = if (-1..5).contains(&exponent) { 0 } else { exponent };
+        let decimals = (shift as f64 - step.log10().floor()).max(0.0) as usize + usize::from(step == 2.5 * unit);
+        let first = (self.low / step - 1e-9).ceil() as i64;
+        let last = (self.high / step + 1e-9).floor() as i64;
+        let label = |value: f64| minus(&fixed(value / 10f64.powi(shift), decimals));
+        Ticks {
+            labelled: (first..=last)
+                .take(4 * count)
+                .map(|k| k as f64 * step)
+                .map(|value| (value, label(value)))
+                .collect(),
+            minor: Vec::new(),
+            factor: (shift != 0).then(|| format!("×{}", power_of_ten(shift))),
+        }
+    }
+
+    fn decades(&self, count: usize) -> Ticks {
+        let inside = |value: f64| (self.low..=self.high).contains(&value.log10());
+        let (first, last) = (self.low.floor() as i32, self.high.ceil() as i32);
+        let whole = (first..=last).filter(|&k| inside(10f64.powi(k))).count();
+        let stride = whole.div_ceil(count.max(1)).max(1) as i32;
+        let mut ticks = Ticks::default();
+        for exponent in first..=last {
+            for digit in 1..=9 {
+                let value = f64::from(digit) * 10f64.powi(exponent);
+                let label = match digit {
+                    _ if !inside(value) => continue,
+                    1 if exponent.rem_euclid(stride) == 0 => power_of_ten(exponent),
+                    2 | 5 if whole < 3 => format!("{digit}×{}", power_of_ten(exponent)),
+                    _ if stride == 1 => {
+                        ticks.minor.push(value);
+                        continue;
+                    }
+                    _ => continue,
+                };
+                ticks.labelled.push((value, label));
+            }
+        }
+        ticks
+    }
+}

@@ -1,0 +1,190 @@
+//! Drawing: a figure around SVGs, and a frame with axes in which lines are drawn.
+
+use super::scale::Axis;
+use super::text::{escape, fixed};
+
+/// The width of all drawings; the page scales them to the reader's window.
+pub const WIDTH: f64 = 920.0;
+
+/// A figure with its caption, which may contain markup.
+pub fn figure(content: &str, caption: &str) -> String {
+    format!("<figure>\n{content}<figcaption>{caption}</figcaption>\n</figure>\n")
+}
+
+/// An SVG with a title and a description for those who cannot see it.
+pub fn drawing(height: f64, title: &str, description: &str, content: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<div class=\"scroll\"><svg class=\"drawing\" role=\"img\" aria-label=\"{title}\" viewBox=\"0 0 {WIDTH} {}\">\n\
+         <title>{title}</title>\n<desc>{}</desc>\n{content}</svg></div>\n",
+        pixel(height),
+        escape(description)
+    )
+}
+
+/// A coordinate, to a tenth of a pixel.
+pub fn pixel(value: f64) -> String {
+    fixed(value, 1)
+}
+
+/// Text at a point; `class` chooses size, colour and alignment.
+pub fn label(x: f64, y: f64, class: &str, text: &str) -> String {
+    format!("<text x=\"{}\" y=\"{}\" class=\"{class}\">{}</text>\n", pixel(x), pixel(y), escape(text))
+}
+
+/// Path data through points; of the points in one pixel column only the lowest and the highest are kept.
+fn polyline(points: &[(f64, f64)]) -> String {
+    let mut path = String::new();
+    for column in points.chunk_by(|a, b| a.0.floor() == b.0.floor()) {
+        let by_height = |&a: &usize, &b: &usize| column[a].1.total_cmp(&column[b].1);
+        let low = (0..column.len()).min_by(by_height).unwrap_or_default();
+        let high = (0..column.len()).max_by(by_height).unwrap_or_default();
+        let kept = if column.len() > 1 { &[low.min(high), low.max(high)][..] } else { &[0] };
+        for (x, y) in kept.iter().map(|&k| column[k]) {
+            path.push(if path.is_empty() { 'M' } else { 'L' });
+            path.push_str(&format!("{} {}", pixel(x), pixel(y)));
+        }
+    }
+    path
+}
+
+/// One entry of a legend.
+#[derive(Debug)]
+pub struct Entry {
+    /// What it says.
+    pub text: String,
+    /// The classes of its symbol.
+    pub class: String,
+    /// Path data of its symbol, in a box from (0, -8) to (24, 8).
+    pub symbol: String,
+}
+
+/// A legend in as many rows as it takes, with its height.
+pub fn legend(left: f64, top: f64, entries: &[Entry]) -> (String, f64) {
+    let (mut x, mut y) = (left, top);
+    let mut content = String::new();
+    for Entry { text, class, symbol } in entries {
+        // Wide enough for all common sans-serif fonts at this size.
+        let width = 34.0 + 7.2 * text.chars().count() as f64 + 16.0;
+        if x > left && x + width > WIDTH {
+            (x, y) = (left, y + 20.0);
+        }
+        let place = format!("translate({} {})", pixel(x), pixel(y));
+        content.push_str(&format!("<path class=\"{class}\" transform=\"{place}\" d=\"{symbol}\"/>\n"));
+        content.push_str(&label(x + 32.0, y + 4.0, "", text));
+        x += width;
+    }
+    (content, y - top + 20.0)
+}
+
+/// A short line, the symbol of a line in a legend.
+pub fn dash(x: f64, y: f64) -> String {
+    format!("M{} {}h24", pixel(x), pixel(y))
+}
+
+/// A rectangle with two axes.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame {
+    /// Left edge in pixels.
+    pub left: f64,
+    /// Upper edge in pixels.
+    pub top: f64,
+    /// Width in pixels.
+    pub width: f64,
+    /// Height in pixels.
+    pub height: f64,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis, upwards.
+    pub y: Axis,
+}
+
+impl Frame {
+    /// The pixel of a horizontal value.
+    pub fn across(&self, x: f64) -> Option<f64> {
+        Some(self.left + self.x.position(x)? * self.width)
+    }
+
+    /// The pixel of a vertical value.
+    pub fn down(&self, y: f64) -> Option<f64> {
+        Some(self.top + (1.0 - self.y.position(y)?) * self.height)
+    }
+
+    /// The pixel of a point, if it can be drawn.
+    pub fn point(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
+        Some((self.across(x)?, self.down(y)?))
+    }
+
+    /// The background with grid lines, ticks and labels.
+    pub fn axes(&self, x_label: &str, y_label: &str) -> String {
+        let (right, bottom) = (self.left + self.width, self.top + self.height);
+        let x_ticks = self.x.ticks((self.width / 45.0).clamp(2.0, 12.0) as usize);
+        let y_ticks = self.y.ticks((self.height / 36.0).clamp(2.0, 10.0) as usize);
+        let (mut grid, mut minor, mut labels) = (String::new(), String::new(), String::new());
+        for (value, text) in &x_ticks.labelled {
+            let Some(x) = self.across(*value) else {
+                continue;
+            };
+            grid.push_str(&format!("M{} {}V{}", pixel(x), pixel(self.top), pixel(bottom + 4.0)));
+            labels.push_str(&label(x, bottom + 18.0, "tick middle", text));
+        }
+        for (value, text) in &y_ticks.labelled {
+            let Some(y) = self.down(*value) else { continue };
+            grid.push_str(&format!("M{} {}H{}", pixel(self.left - 4.0), pixel(y), pixel(right)));
+            labels.push_str(&label(self.left - 8.0, y + 4.0, "tick end", text));
+        }
+        for y in y_ticks.minor.iter().filter_map(|&value| self.down(value)) {
+            minor.push_str(&format!("M{} {}h-3", pixel(self.left), pixel(y)));
+        }
+        if let Some(factor) = &y_ticks.factor {
+            labels.push_str(&label(self.left - 8.0, self.top - 9.0, "tick end", factor));
+        }
+        let x_label = x_ticks.factor.map_or_else(|| x_label.to_owned(), |factor| format!("{x_label} ({factor})"));
+        labels.push_str(&label(self.left + self.width / 2.0, bottom + 36.0, "middle", &x_label));
+        if !y_label.is_empty() {
+            // The label stands left of the widest tick label.
+            let widest = y_ticks.labelled.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0);
+            let place = (self.left - 20.0 - 6.6 * widest as f64, self.top + self.height / 2.0);
+            let turn = if y_label.chars().count() > 1 { -90 } else { 0 };
+            labels.push_str(&format!(
+                "<text class=\"middle\" transform=\"translate({} {}) rotate({turn})\">{}</text>\n",
+                pixel(place.0),
+                pixel(place.1),
+                escape(y_label)
+            ));
+        }
+        format!("<path class=\"grid\" d=\"{grid}\"/>\n<path class=\"frame\" d=\"{minor}{}\"/>\n{labels}", self.border())
+    }
+
+    /// Path data of the rectangle's edge.
+    pub fn border(&self) -> String {
+        let [left, top, width, height] = [self.left, self.top, self.width, self.height].map(pixel);
+        format!("M{left} {top}h{width}v{height}h-{width}z")
+    }
+
+    /// A line through the points; it is interrupted where a point cannot be drawn.
+    pub fn line(&self, points: impl Iterator<Item = (f64, f64)>, class: &str) -> String {
+        let points: Vec<_> = points.map(|point| self.point(point)).collect();
+        let runs = points.split(|point| point.is_none()).filter(|run| !run.is_empty());
+        let path: String = runs
+            .map(|run| {
+                // A single point is a line of no length: round caps make it visible.
+                let end = if run.len() == 1 { "h0" } else { "" };
+                polyline(&run.iter().flatten().copied().collect::<Vec<_>>()) + end
+            })
+            .collect();
+        if path.is_empty() {
+            return path;
+        }
+        format!("<path class=\"{class}\" d=\"{path}\"/>\n")
+    }
+
+    /// What is inside the rectangle; the rest is cut off.
+    pub fn clip(&self, content: &str) -> String {
+        let [left, top, width, height] = [self.left, self.top, self.width, self.height].map(pixel);
+        format!(
+            "<svg x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" viewBox=\"{left} {top} {width} {height}\">\n\
+             {content}</svg>\n"
+        )
+    }
+}

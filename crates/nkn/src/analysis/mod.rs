@@ -1,0 +1,9 @@
+//! What a trained network is: its spectrum, its stability, the Green's function it has learned.
+
+mod elliptic;
+mod green;
+pub mod spectrum;
+
+pub use elliptic::Elliptic;
+pub use green::effective_green;
+pub use spectrum::{LinearOperator, Spectrum};

@@ -1,0 +1,195 @@
+//! A uniform grid of nodes in a box.
+
+use super::check_dim;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// A uniform grid of nodes in a box, end points included.
+///
+/// A side with s nodes has the spacing (upper - lower) / (s - 1). A side with a single node has it in the middle,
+/// and its spacing is the whole side, so that the node's cell is the box. Nodes are numbered row-major: the last
+/// axis is the fastest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+pub struct Grid {
+    shape: Vec<usize>,
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+}
+
+/// What a file says, before [`Grid::new`] has looked at it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    shape: Vec<usize>,
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+}
+
+impl TryFrom<Unchecked> for Grid {
+    type Error = Error;
+
+    fn try_from(grid: Unchecked) -> Result<Self> {
+        Self::new(grid.shape, grid.lower, grid.upper)
+    }
+}
+
+impl Grid {
+    /// A grid with `shape` nodes per axis in the box from `lower` to `upper`.
+    pub fn new(shape: Vec<usize>, lower: Vec<f64>, upper: Vec<f64>) -> Result<Self> {
+        check_dim("grid.shape", shape.len())?;
+        if shape.iter().try_fold(1usize, |len, &side| len.checked_mul(side)).is_none_or(|len| len == 0) {
+            return Err(Error::invalid(
+                "grid.shape",
+                "at least one node per side, and a number of nodes that fits the machine",
+                format!("{shape:?}"),
+                "give the number of nodes along each axis, for instance [16, 16]",
+            ));
+        }
+        for (name, corner) in [("grid.lower", &lower), ("grid.upper", &upper)] {
+            if corner.len() != shape.len() {
+                return Err(Error::invalid(
+                    name,
+                    format!("{} numbers, one per axis of the shape", shape.len()),
+                    format!("{} numbers", corner.len()),
+                    "give shape, lower and upper the same length",
+                ));
+            }
+        }
+        for (axis, (low, high)) in lower.iter().zip(&upper).enumerate() {
+            if !(low < high && (high - low).is_finite()) {
+                return Err(Error::invalid(
+                    format!("grid.upper, axis {axis}"),
+                    "a finite number above the lower end",
+                    format!("the side from {low} to {high}"),
+                    "check lower and upper: they may be swapped, equal or not finite",
+                ));
+            }
+        }
+        Ok(Self { shape, lower, upper })
+    }
+
+    /// A grid in the unit interval, square or cube.
+    pub fn unit(shape: &[usize]) -> Result<Self> {
+        let dim = shape.len();
+        Self::new(shape.to_vec(), vec![0.0; dim], vec![1.0; dim])
+    }
+
+    /// The number of nodes along each axis.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The box's lower corner.
+    pub fn lower(&self) -> &[f64] {
+        &self.lower
+    }
+
+    /// The box's upper corner.
+    pub fn upper(&self) -> &[f64] {
+        &self.upper
+    }
+
+    /// The distance between nodes along each axis; the whole side where there is only one node.
+    pub fn spacing(&self) -> Vec<f64> {
+        (0..self.dim())
+            .map(|axis| {
+                let intervals = (self.shape[axis] - 1).max(1);
+                (self.upper[axis] - self.lower[axis]) / intervals as f64
+            })
+            .collect()
+    }
+
+    /// The number of space dimensions, 1 to 3.
+    pub fn dim(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// The number of nodes.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Always false: a side has at least one node.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The coordinates of a node.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    pub fn point(&self, node: usize) -> Vec<f64> {
+        assert!(node < self.len(), "node {node} of {}", self.len());
+        let mut point = vec![0.0; self.dim()];
+        let mut rest = node;
+        for axis in (0..self.dim()).rev() {
+            point[axis] = self.coordinate(axis, rest % self.shape[axis]);
+            rest /= self.shape[axis];
+        }
+        point
+    }
+
+    /// The coordinates of all nodes, node by node.
+    pub fn coordinates(&self) -> Vec<f64> {
+        (0..self.len()).flat_map(|node| self.point(node)).collect()
+    }
+
+    /// The share of the side is formed first, because 1/15 and 2/30 are the same number:
+    /// the nodes that nested grids have in common then agree to the last bit.
+    fn coordinate(&self, axis: usize, position: usize) -> f64 {
+        let share = match self.shape[axis] {
+            1 => 0.5,
+            nodes => position as f64 / (nodes - 1) as f64,
+        };
+        (1.0 - share) * self.lower[axis] + share * self.upper[axis]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_row_major_and_include_the_end_points() {
+        let grid = Grid::new(vec![2, 3], vec![-1.0, 0.0], vec![1.0, 4.0]).unwrap();
+        assert_eq!(grid.spacing(), [2.0, 2.0]);
+        assert_eq!((grid.dim(), grid.len(), grid.is_empty()), (2, 6, false));
+        assert_eq!(grid.coordinates(), [-1.0, 0.0, -1.0, 2.0, -1.0, 4.0, 1.0, 0.0, 1.0, 2.0, 1.0, 4.0]);
+        assert_eq!(grid.point(5), [1.0, 4.0]);
+        assert_eq!((grid.shape(), grid.lower()), (&[2, 3][..], &[-1.0, 0.0][..]));
+        assert_eq!(grid.upper(), [1.0, 4.0]);
+    }
+
+    #[test]
+    fn nested_grids_share_their_nodes_exactly() {
+        let (coarse, fine) = (Grid::unit(&[16]).unwrap(), Grid::unit(&[241]).unwrap());
+        for node in 0..16 {
+            assert_eq!(coarse.point(node), fine.point(16 * node));
+        }
+    }
+
+    #[test]
+    fn a_single_node_sits_in_the_middle_of_its_cell() {
+        let grid = Grid::new(vec![1], vec![1.0], vec![4.0]).unwrap();
+        assert_eq!((grid.spacing(), grid.coordinates()), (vec![3.0], vec![2.5]));
+    }
+
+    #[test]
+    fn wrong_grids_are_refused_with_a_reason() {
+        let message = |shape: &[usize], lower: &[f64], upper: &[f64]| {
+            let raw = Unchecked { shape: shape.to_vec(), lower: lower.to_vec(), upper: upper.to_vec() };
+            Grid::try_from(raw).unwrap_err().to_string()
+        };
+        assert!(message(&[], &[], &[]).contains("1, 2 or 3 dimensions, got 0"));
+        assert!(message(&[2; 4], &[0.0; 4], &[1.0; 4]).contains("got 4"));
+        assert!(message(&[3, 0], &[0.0; 2], &[1.0; 2]).contains("at least one node"));
+        assert!(message(&[usize::MAX, 2], &[0.0; 2], &[1.0; 2]).contains("fits the machine"));
+        assert!(message(&[3], &[], &[1.0]).contains("grid.lower: expected 1 numbers"));
+        assert!(message(&[3], &[0.0], &[1.0; 2]).contains("grid.upper: expected 1 numbers"));
+        for (low, high) in [(1.0, 1.0), (1.0, 0.0), (f64::NAN, 1.0), (0.0, f64::INFINITY)] {
+            let text = message(&[3, 3], &[0.0, low], &[1.0, high]);
+            assert!(text.contains("grid.upper, axis 1"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Who is whose neighbour, with which weight.
+
+use super::{
+    Domain, Extent, Quadrature, TrainingRule, cloud::CellList, extent::Ball, lattice::Lattice, overlap::OverlapTable,
+    quadrature::NodeRule,
+};
+use crate::{Error, Result};
+use rayon::prelude::*;
+
+/// The neighbours of every node in compressed rows: row x has the sources y of the integral at x, ascending, with
+/// their weights. A node is its own neighbour.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbourhood {
+    offsets: Vec<usize>,
+    sources: Vec<u32>,
+    weights: Vec<f64>,
+}
+
+impl Neighbourhood {
+    /// Rows are made in parallel, some at a time: the memory beyond the result stays small, and the
+    /// result does not depend on the number of threads.
+    fn from_rows(nodes: usize, row: impl Fn(usize) -> Vec<(u32, f64)> + Sync) -> Self {
+        const ROWS: usize = 256;
+        let mut result = Self::empty();
+        for start in (0..nodes).step_by(ROWS) {
+            let range = start..nodes.min(start + ROWS);
+            let rows: Vec<_> = range.into_par_iter().map(&row).collect();
+            rows.into_iter().for_each(|row| result.push(row));
+        }
+        result
+    }
+
+    fn empty() -> Self {
+        Self { offsets: vec![0], sources: Vec::new(), weights: Vec::new() }
+    }
+
+    fn push(&mut self, row: impl IntoIterator<Item = (u32, f64)>) {
+        for (source, weight) in row {
+            self.sources.push(source);
+            self.weights.push(weight);
+        }
+        self.offsets.push(self.sources.len());
+    }
+
+    /// The number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// The number of pairs (x, y).
+    pub fn edges(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Where each row begins in [`Self::sources`] and [`Self::weights`], and at the end the number of edges.
+    pub fn offsets(&self) -> &[usize] {
+        &self.offsets
+    }
+
+    /// The source of every edge.
+    pub fn sources(&self) -> &[u32] {
+        &self.sources
+    }
+
+    /// The weight of every edge.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// The sources of a node with their weights.
+    pub fn row(&self, node: usize) -> impl ExactSizeIterator<Item = (usize, f64)> {
+        let range = self.offsets[node]..self.offsets[node + 1];
+        let sources = self.sources[range.clone()].iter();
+        let weights = self.weights[range].iter();
+        sources.zip(weights).map(|(&source, &weight)| (source as usize, weight))
+    }
+
+    /// The same neighbours and weights, but nobody is its own neighbour.
+    pub fn without_self(&self) -> Self {
+        let mut result = Self::empty();
+        for node in 0..self.nodes() {
+            let others = self.row(node).filter(|&(source, _)| source != node);
+            result.push(others.map(|(source, weight)| (source as u32, weight)));
+        }
+        result
+    }
+}
+
+/// Finds the neighbours of every node and weighs them.
+///
+/// The cost is proportional to the number of edges. `training` is needed by [`Quadrature::Stencil`] and ignored by
+/// the other rules. A radius that no node's neighbour is in is an error, except with `overlap`, where a node alone
+/// in its ball has all of it.
+pub fn connect(
+    domain: &Domain,
+    extent: &Extent,
+    quadrature: Quadrature,
+    training: Option<&TrainingRule>,
+) -> Result<Neighbourhood> {
+    let nodes = domain.len();
+    let count = u32::try_from(nodes)
+        .map_err(|_| Error::invalid("domain", format!("at most {} nodes", u32::MAX), nodes, "use a coarser grid"))?;
+    match (*extent, domain) {
+        (Extent::All, _) => {
+            let rule = match domain {
+                Domain::Grid(grid) => NodeRule::on_lattice(quadrature, &Lattice::new(grid))?,
+                Domain::Cloud(cloud) => NodeRule::on_cloud(quadrature, cloud)?,
+            };
+            let row = |_| rule.weigh((0..count).collect());
+            Ok(Neighbourhood::from_rows(nodes, row))
+        }
+        (Extent::Ball { radius, inclusive }, Domain::Cloud(cloud)) => {
+            let ball = Ball::new(radius, inclusive)?;
+            let rule = NodeRule::on_cloud(quadrature, cloud)?;
+            let cells = CellList::new(cloud, ball);
+            let row = |node| rule.weigh(cells.within(node));
+            let spacing = (cloud.measure() / nodes as f64).powf(1.0 / cloud.dim() as f64);
+            not_alone(Neighbourhood::from_rows(nodes, row), radius, &[spacing])
+        }
+        (Extent::Ball { radius, inclusive }, Domain::Grid(grid)) => {
+            let ball = Ball::new(radius, inclusive)?;
+            let (lattice, rule) = match quadrature {
+                Quadrature::Stencil => {
+                    let training = stencil_rule(training)?;
+                    (Lattice::of_training(grid, training)?, training.quadrature)
+                }
+                rule => (Lattice::new(grid), rule),
+            };
+            if rule == Quadrature::Overlap {
+                let table = OverlapTable::new(&lattice, radius);
+                return Ok(Neighbourhood::from_rows(nodes, |node| table.row(node)));
+            }
+            let rule = NodeRule::on_lattice(rule, &lattice)?;
+            let offsets = lattice.offsets(radius, |displacement| ball.holds(displacement));
+            let row = |node| rule.weigh(lattice.sources(node, &offsets));
+            let spacing = &lattice.steps()[3 - grid.dim()..];
+            not_alone(Neighbourhood::from_rows(nodes, row), radius, spacing)
+        }
+    }
+}
+
+/// The training rule, if it is one that a stencil can repeat.
+fn stencil_rule(training: Option<&TrainingRule>) -> Result<&TrainingRule> {
+    let refused = |got: String| {
+        Error::invalid(
+            "quadrature `stencil`",
+            "a model trained with mean, uniform or overlap",
+            got,
+            "choose the quadrature `overlap`, which needs no training rule",
+        )
+    };
+    let training = training.ok_or_else(|| refused("no training rule".into()))?;
+    match training.quadrature {
+        Quadrature::Stencil | Quadrature::Trapezoid => {
+            Err(refused(format!("the training rule `{}`", training.quadrature)))
+        }
+        _ => Ok(training),
+    }
+}
+
+/// A network whose nodes see only themselves would train without complaint and learn nothing of the operator.
+fn not_alone(result: Neighbourhood, radius: f64, spacing: &[f64]) -> Result<Neighbourhood> {
+    if result.edges() > result.nodes() || result.nodes() == 1 {
+        return Ok(result);
+    }
+    Err(Error::invalid(
+        "radius",
+        "a ball that contains more than its own centre",
+        format!("radius {radius} for nodes with spacing {spacing:?}"),
+        "choose a larger radius, or a finer resolution",
+    ))
+}
+
+#[cfg(test)]
+mod accuracy;
+#[cfg(test)]
+mod tests;

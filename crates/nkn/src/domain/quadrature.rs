@@ -1,0 +1,202 @@
+//! The rules that turn an integral over y into a weighted sum over nodes.
+
+use super::{PointCloud, lattice::Lattice};
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
+
+/// How a neighbour is weighted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quadrature {
+    /// The product of the axes' trapezoidal weights at the source. Grids only.
+    Trapezoid,
+    /// One over the number of neighbours, the node itself counted: the rule of the paper's numbers.
+    Mean,
+    /// The volume of a cell; on a cloud the domain's measure over the number of points.
+    Uniform,
+    /// The share of the ball, as far as it is in the domain, that lies in the source's cell. A cell counts even if
+    /// its node is outside the ball. Grids with a radius only. The weights at a node sum to 1, and the error falls
+    /// with the square of the spacing, at the boundary too.
+    Overlap,
+    /// Only displacements of the training grid, weighted as in training. Grids with a radius only.
+    Stencil,
+}
+
+/// The rule a model was trained with, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainingRule {
+    /// The training grid's spacing along each axis.
+    pub spacing: Vec<f64>,
+    /// The rule used in training.
+    pub quadrature: Quadrature,
+}
+
+impl Quadrature {
+    const ALL: [Self; 5] = [Self::Trapezoid, Self::Mean, Self::Uniform, Self::Overlap, Self::Stencil];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Trapezoid => "trapezoid",
+            Self::Mean => "mean",
+            Self::Uniform => "uniform",
+            Self::Overlap => "overlap",
+            Self::Stencil => "stencil",
+        }
+    }
+}
+
+impl fmt::Display for Quadrature {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+impl FromStr for Quadrature {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|rule| rule.name() == text);
+        found.ok_or_else(|| {
+            Error::invalid(
+                "quadrature",
+                format!("one of {}", Self::ALL.map(Self::name).join(", ")),
+                format!("`{text}`"),
+                "`mean` is the paper's rule; `overlap` does not change when the resolution does",
+            )
+        })
+    }
+}
+
+/// A rule whose weights need no geometry beyond the list of sources.
+pub(super) enum NodeRule {
+    /// One over the number of sources.
+    Mean,
+    /// The same weight for all.
+    Constant(f64),
+    /// A weight per source node.
+    PerSource(Vec<f64>),
+}
+
+impl NodeRule {
+    /// The rule on the nodes of a grid.
+    pub(super) fn on_lattice(rule: Quadrature, lattice: &Lattice) -> Result<Self> {
+        match rule {
+            Quadrature::Trapezoid => Ok(Self::PerSource(lattice.cell_measures())),
+            Quadrature::Mean => Ok(Self::Mean),
+            Quadrature::Uniform => Ok(Self::Constant(lattice.steps().iter().product())),
+            Quadrature::Overlap | Quadrature::Stencil => Err(Error::invalid(
+                "quadrature",
+                "trapezoid, mean or uniform for an integral over the whole domain",
+                format!("`{rule}`"),
+                format!("`{rule}` divides a ball among nodes, and there is none: give a radius"),
+            )),
+        }
+    }
+
+    /// The rule on scattered points.
+    pub(super) fn on_cloud(rule: Quadrature, cloud: &PointCloud) -> Result<Self> {
+        match rule {
+            Quadrature::Mean => Ok(Self::Mean),
+            Quadrature::Uniform => Ok(Self::Constant(cloud.measure() / cloud.len() as f64)),
+            _ => Err(Error::invalid(
+                "quadrature",
+                "mean or uniform on a point cloud",
+                format!("`{rule}`"),
+                format!("`{rule}` needs the cells of a grid, and scattered points have none"),
+            )),
+        }
+    }
+
+    /// The sources with their weights.
+    pub(super) fn weigh(&self, sources: Vec<u32>) -> Vec<(u32, f64)> {
+        let mean = 1.0 / sources.len() as f64;
+        let weight = |source: u32| match self {
+            Self::Mean => mean,
+            Self::Constant(weight) => *weight,
+            Self::PerSource(weights) => weights[source as usize],
+        };
+        sources.into_iter().map(|node| (node, weight(node))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Domain, Extent, Grid, connect};
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for rule in Quadrature::ALL {
+            assert_eq!(rule.to_string().parse::<Quadrature>().unwrap(), rule);
+        }
+        let text = "average".parse::<Quadrature>().unwrap_err().to_string();
+        assert!(text.contains("one of trapezoid, mean, uniform, overlap, stencil, got `average`"));
+    }
+
+    #[test]
+    fn rules_without_meaning_are_refused() {
+        let grid = Domain::Grid(Grid::unit(&[3]).unwrap());
+        let cloud = Domain::Cloud(PointCloud::new(1, vec![0.0, 1.0], 1.0).unwrap());
+        let message = |domain, rule| {
+            let result = connect(domain, &Extent::All, rule, None);
+            result.unwrap_err().to_string()
+        };
+        for rule in [Quadrature::Overlap, Quadrature::Stencil] {
+            assert!(message(&grid, rule).contains("there is none: give a radius"));
+            assert!(message(&cloud, rule).contains("mean or uniform on a point cloud"));
+        }
+        assert!(message(&cloud, Quadrature::Trapezoid).contains("needs the cells of a grid"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn the_trapezoid_rule_is_exact_for_linear_functions(
+            shape in prop::collection::vec(1usize..6, 1..=3),
+            lower in -2.0f64..2.0,
+            side in 0.1f64..3.0,
+            slopes in prop::array::uniform3(-1.0f64..1.0),
+        ) {
+            let dim = shape.len();
+            let volume = side.powi(dim as i32);
+            let grid = Grid::new(shape, vec![lower; dim], vec![lower + side; dim]).unwrap();
+            let linear = |point: &[f64]| {
+                1.0 + point.iter().zip(slopes).map(|(x, slope)| x * slope).sum::<f64>()
+            };
+            let exact = volume * linear(&vec![lower + side / 2.0; dim]);
+            let domain = Domain::Grid(grid.clone());
+            let all = connect(&domain, &Extent::All, Quadrature::Trapezoid, None).unwrap();
+            prop_assert_eq!(all.edges(), grid.len().pow(2));
+            for node in 0..grid.len() {
+                let weights: f64 = all.row(node).map(|(_, weight)| weight).sum();
+                let integral: f64 =
+                    all.row(node).map(|(source, weight)| weight * linear(&grid.point(source))).sum();
+                prop_assert!((weights - volume).abs() < 1e-12 * volume);
+                prop_assert!((integral - exact).abs() < 1e-12 * (volume + exact.abs()) * 10.0);
+            }
+        }
+
+        #[test]
+        fn mean_sums_to_one_and_uniform_is_the_cell(
+            side in 2usize..8, radius in 1.0f64..2.5, spread in 0.01f64..1.0,
+        ) {
+            let grid = Domain::Grid(Grid::unit(&[side, side]).unwrap());
+            let points = (0..60).map(|k| (f64::from(k) * 0.618 * spread).fract()).collect();
+            let cloud = Domain::Cloud(PointCloud::new(2, points, 3.0).unwrap());
+            let spacing = 1.0 / (side - 1) as f64;
+            let ball = Extent::Ball { radius: 1.01 * radius * spacing, inclusive: false };
+            for (domain, cell) in [(&grid, spacing * spacing), (&cloud, 0.1)] {
+                let mean = connect(domain, &ball, Quadrature::Mean, None).unwrap();
+                let uniform = connect(domain, &ball, Quadrature::Uniform, None).unwrap();
+                for node in 0..domain.len() {
+                    let total: f64 = mean.row(node).map(|(_, weight)| weight).sum();
+                    prop_assert!((total - 1.0).abs() < 1e-12);
+                    prop_assert!(uniform.row(node).all(|(_, weight)| (weight - cell).abs() < 1e-15));
+                }
+            }
+        }
+    }
+}

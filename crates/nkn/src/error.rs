@@ -1,0 +1,92 @@
+//! The library's one error type: every variant says what is wrong, where, what was expected and what to do.
+
+use std::path::{Path, PathBuf};
+
+/// The result of everything in this library that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A setting or an argument that cannot be used.
+    #[error("{what}: expected {expected}, got {got}\n  hint: {hint}")]
+    Invalid {
+        /// The setting, by the name under which the user knows it.
+        what: String,
+        /// What would have been right.
+        expected: String,
+        /// What was there.
+        got: String,
+        /// What to do.
+        hint: String,
+    },
+    /// A file whose content is not what it should be.
+    #[error("{}: {problem}\n  hint: {hint}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong in it, and where.
+        problem: String,
+        /// What to do.
+        hint: String,
+    },
+    /// The operating system refused something.
+    #[error("{}: could not {action}: {source}\n  hint: {}", path.display(), io_hint(source))]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// A NaN or an infinity.
+    #[error("{what} is not finite ({got}) {place}\n  hint: {hint}")]
+    NotFinite {
+        /// The quantity: data, loss, gradient.
+        what: String,
+        /// The value.
+        got: f64,
+        /// Where it appeared: file and index, or depth and epoch.
+        place: String,
+        /// What to do.
+        hint: String,
+    },
+}
+
+impl Error {
+    /// A setting that cannot be used.
+    pub fn invalid(
+        what: impl Into<String>,
+        expected: impl Into<String>,
+        got: impl ToString,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self::Invalid { what: what.into(), expected: expected.into(), got: got.to_string(), hint: hint.into() }
+    }
+
+    /// A file with the wrong content.
+    pub fn file(path: &Path, problem: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::File { path: path.to_owned(), problem: problem.into(), hint: hint.into() }
+    }
+
+    /// Wraps an error of the operating system; use as `.map_err(Error::io(path, "read"))`.
+    pub fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, action, source }
+    }
+}
+
+/// What to do about an operating system's error.
+fn io_hint(source: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind;
+    match source.kind() {
+        ErrorKind::NotFound => "check the spelling of the path",
+        ErrorKind::PermissionDenied => "check the permissions, or choose another place",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "the disk is full: free some space and run the same command again; what was written before is untouched"
+        }
+        ErrorKind::AlreadyExists => "choose another name",
+        _ => "check the disk and the path, then run the same command again",
+    }
+}

@@ -1,0 +1,108 @@
+//! Named tensors in a safetensors file with a JSON header: what model files and checkpoints have in common.
+
+use crate::model::Parameters;
+use crate::{Error, Result};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// The name of the header's entry in the file's metadata.
+const KEY: &str = "nkn";
+
+/// A named tensor on its way into a file.
+pub struct Piece {
+    pub name: String,
+    pub dtype: Dtype,
+    pub shape: Vec<usize>,
+    pub bytes: Vec<u8>,
+}
+
+impl Piece {
+    pub fn single(name: impl Into<String>, shape: Vec<usize>, values: &[f32]) -> Self {
+        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        Self { name: name.into(), dtype: Dtype::F32, shape, bytes }
+    }
+
+    pub fn double(name: impl Into<String>, shape: Vec<usize>, values: &[f64]) -> Self {
+        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        Self { name: name.into(), dtype: Dtype::F64, shape, bytes }
+    }
+}
+
+/// The bytes of a safetensors file.
+pub fn encode(path: &Path, pieces: &[Piece], header: String) -> Result<Vec<u8>> {
+    let views = pieces
+        .iter()
+        .map(|p| Ok((p.name.as_str(), TensorView::new(p.dtype, p.shape.clone(), &p.bytes)?)))
+        .collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>();
+    let metadata = HashMap::from([(KEY.to_string(), header)]);
+    views
+        .and_then(|views| safetensors::serialize(views, Some(metadata)))
+        .map_err(|error| Error::file(path, format!("cannot be encoded: {error}"), "this is a defect of nkn: report it"))
+}
+
+/// The JSON in the metadata and the tensors of a file.
+pub fn decode<'a>(path: &Path, bytes: &'a [u8], kind: &str) -> Result<(String, SafeTensors<'a>)> {
+    let foreign = |problem: String| {
+        Error::file(path, problem, format!("give a {kind} written by nkn, or a safetensors file in its layout"))
+    };
+    let (_, metadata) = SafeTensors::read_metadata(bytes)
+        .map_err(|error| foreign(format!("is not a readable safetensors file ({error})")))?;
+    let header = metadata.metadata().as_ref().and_then(|m| m.get(KEY)).cloned();
+    let header = header.ok_or_else(|| foreign(format!("is a safetensors file without the metadata {KEY:?}")))?;
+    let tensors = SafeTensors::deserialize(bytes)
+        .map_err(|error| foreign(format!("is not a readable safetensors file ({error})")))?;
+    Ok((header, tensors))
+}
+
+/// The values of a tensor, which must have this shape.
+pub fn values(path: &Path, tensors: &SafeTensors, name: &str, shape: &[usize]) -> Result<Vec<f64>> {
+    let wrong =
+        |problem: String| Error::file(path, problem, "the file does not fit its own configuration: write it again");
+    let view = tensors.tensor(name).map_err(|_| wrong(format!("has no tensor {name:?}")))?;
+    if view.shape() != shape {
+        return Err(wrong(format!("tensor {name:?} has shape {:?}, expected {shape:?}", view.shape())));
+    }
+    let values: Vec<f64> = match view.dtype() {
+        Dtype::F32 => chunks::<4>(view.data()).map(|b| f32::from_le_bytes(b) as f64).collect(),
+        Dtype::F64 => chunks::<8>(view.data()).map(f64::from_le_bytes).collect(),
+        other => return Err(wrong(format!("tensor {name:?} has type {other:?}, expected F32 or F64"))),
+    };
+    if let Some(index) = values.iter().position(|v| !v.is_finite()) {
+        return Err(Error::NotFinite {
+            what: format!("tensor {name:?} of {}", path.display()),
+            got: values[index],
+            place: format!("at position {index}"),
+            hint: "the model was saved from a training that diverged; use an earlier one".into(),
+        });
+    }
+    Ok(values)
+}
+
+fn chunks<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
+    bytes.chunks_exact(N).map(|b| b.try_into().expect("chunks of N bytes"))
+}
+
+/// The parameters as pieces of a file, with a prefix before each name.
+pub fn parameter_pieces(parameters: &Parameters, prefix: &str) -> Vec<Piece> {
+    let groups = parameters.groups.iter();
+    let entries = groups.flat_map(|group| group.entries.iter().map(move |entry| (group, entry)));
+    entries
+        .map(|(group, entry)| {
+            Piece::single(format!("{prefix}{}", entry.name), entry.shape.clone(), &group.values[entry.range()])
+        })
+        .collect()
+}
+
+/// Fills parameters from a file.
+pub fn read_parameters(path: &Path, tensors: &SafeTensors, parameters: &mut Parameters, prefix: &str) -> Result<()> {
+    for group in &mut parameters.groups {
+        for entry in &group.entries {
+            let read = values(path, tensors, &format!("{prefix}{}", entry.name), &entry.shape)?;
+            for (to, from) in group.values[entry.range()].iter_mut().zip(read) {
+                *to = from as f32;
+            }
+        }
+    }
+    Ok(())
+}

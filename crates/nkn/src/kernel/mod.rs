@@ -1,0 +1,10 @@
+//! The kernel and reaction networks, and the table of distinct inputs on which the kernel is evaluated.
+
+mod fused;
+mod mlp;
+mod op;
+mod rows;
+
+pub use mlp::{LayerSpan, MlpShape, init_linear};
+pub use op::{mlp, mlp_portable};
+pub use rows::{Merge, RowTable};

@@ -1,0 +1,243 @@
+//! The table of kernel inputs (x, y, b(x), b(y)): each distinct row once.
+//!
+//! Rows are numbered edge by edge, in the order of the edges, so every row belongs to exactly one edge. On a shared grid
+//! a kernel that does not see b has one row per edge for any number of samples; with a two-valued b it
+//! has at most four.
+
+use crate::domain::Neighbourhood;
+use std::collections::HashMap;
+
+/// Whether samples that agree on an edge share a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Merge {
+    /// Equal inputs are evaluated once: the way to train and to predict.
+    #[default]
+    Distinct,
+    /// Every sample has rows of its own: needed for derivatives with respect to b of one sample.
+    PerSample,
+}
+
+/// Which row of the kernel table each sample uses on each edge.
+#[derive(Clone, Debug)]
+pub struct RowTable {
+    samples: usize,
+    /// Edge of each row, ascending.
+    row_edge: Vec<u32>,
+    /// Rows of edge e are `edge_rows[e]..edge_rows[e + 1]`.
+    edge_rows: Vec<u32>,
+    /// Row of (edge, sample) at `edge * samples + sample`; empty when all samples share one row per edge.
+    index: Vec<u32>,
+    /// A sample that uses each row.
+    witness: Vec<u32>,
+}
+
+impl RowTable {
+    /// One row per edge for all samples: the kernel k(x, y) does not see b.
+    pub fn shared(edges: usize, samples: usize) -> Self {
+        Self {
+            samples,
+            row_edge: (0..edges as u32).collect(),
+            edge_rows: (0..=edges as u32).collect(),
+            index: Vec::new(),
+            witness: vec![0; edges],
+        }
+    }
+
+    /// The rows of a kernel that sees b; `fields` is samples x nodes x components.
+    pub fn of_fields(graph: &Neighbourhood, samples: usize, fields: &[f64], merge: Merge) -> Self {
+        let nodes = graph.nodes();
+        let components = fields.len() / (samples * nodes).max(1);
+        if components == 0 {
+            return Self::shared(graph.edges(), samples);
+        }
+        let values = distinct_values(samples, nodes, components, fields, merge);
+        let mut table = Self {
+            samples,
+            row_edge: Vec::new(),
+            edge_rows: vec![0],
+            index: Vec::with_capacity(graph.edges() * samples),
+            witness: Vec::new(),
+        };
+        let mut seen: HashMap<(u32, u32), u32> = HashMap::new();
+        let mut edge = 0;
+        for target in 0..nodes {
+            for (source, _) in graph.row(target) {
+                seen.clear();
+                for sample in 0..samples {
+                    let key = (values[target * samples + sample], values[source * samples + sample]);
+                    let row = *seen.entry(key).or_insert_with(|| {
+                        table.row_edge.push(edge);
+                        table.witness.push(sample as u32);
+                        table.row_edge.len() as u32 - 1
+                    });
+                    table.index.push(row);
+                }
+                table.edge_rows.push(table.row_edge.len() as u32);
+                edge += 1;
+            }
+        }
+        table
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.row_edge.len()
+    }
+
+    /// Number of edges.
+    pub fn edges(&self) -> usize {
+        self.edge_rows.len() - 1
+    }
+
+    /// Number of samples.
+    pub fn samples(&self) -> usize {
+        self.samples
+    }
+
+    /// Whether all samples share one row per edge.
+    pub fn is_shared(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// The row that a sample uses on an edge.
+    pub fn row(&self, edge: usize, sample: usize) -> usize {
+        if self.is_shared() { edge } else { self.index[edge * self.samples + sample] as usize }
+    }
+
+    /// The edge of a row.
+    pub fn edge_of(&self, row: usize) -> usize {
+        self.row_edge[row] as usize
+    }
+
+    /// The first row of an edge; for one past the last edge, the number of rows.
+    pub fn first_row(&self, edge: usize) -> usize {
+        self.edge_rows[edge] as usize
+    }
+
+    /// The rows of an edge.
+    pub fn rows_of_edge(&self, edge: usize) -> std::ops::Range<usize> {
+        self.edge_rows[edge] as usize..self.edge_rows[edge + 1] as usize
+    }
+
+    /// The kernel's inputs in the paper's order: x (target), y (source), b(x), b(y).
+    pub fn inputs(&self, graph: &Neighbourhood, dim: usize, coordinates: &[f64], fields: &[f64]) -> Vec<f64> {
+        let nodes = graph.nodes();
+        let components = self.components(nodes, fields);
+        let mut rows = Vec::with_capacity(self.rows() * 2 * (dim + components));
+        self.for_each_row(graph, |_, witness, target, source| {
+            let point = |node: usize| &coordinates[node * dim..(node + 1) * dim];
+            let value = |node: usize| {
+                let start = (witness * nodes + node) * components;
+                &fields[start..start + components]
+            };
+            rows.extend_from_slice(point(target));
+            rows.extend_from_slice(point(source));
+            rows.extend_from_slice(value(target));
+            rows.extend_from_slice(value(source));
+        });
+        rows
+    }
+
+    /// Where each row finds b(x) and b(y) in an array of samples x nodes: (targets, sources).
+    pub fn field_positions(&self, graph: &Neighbourhood) -> (Vec<i64>, Vec<i64>) {
+        let nodes = graph.nodes();
+        let (mut targets, mut sources) = (Vec::new(), Vec::new());
+        self.for_each_row(graph, |_, witness, target, source| {
+            targets.push((witness * nodes + target) as i64);
+            sources.push((witness * nodes + source) as i64);
+        });
+        (targets, sources)
+    }
+
+    fn components(&self, nodes: usize, fields: &[f64]) -> usize {
+        if self.is_shared() { 0 } else { fields.len() / (self.samples * nodes) }
+    }
+
+    fn for_each_row(&self, graph: &Neighbourhood, mut visit: impl FnMut(usize, usize, usize, usize)) {
+        let mut edge = 0;
+        for target in 0..graph.nodes() {
+            for (source, _) in graph.row(target) {
+                for row in self.rows_of_edge(edge) {
+                    visit(row, self.witness[row] as usize, target, source);
+                }
+                edge += 1;
+            }
+        }
+    }
+}
+
+/// Numbers the distinct values of b at each node: the number of (node, sample) at `node * samples + sample`.
+fn distinct_values(samples: usize, nodes: usize, components: usize, fields: &[f64], merge: Merge) -> Vec<u32> {
+    let mut numbers = Vec::with_capacity(nodes * samples);
+    let mut seen: HashMap<Vec<u64>, u32> = HashMap::new();
+    for node in 0..nodes {
+        seen.clear();
+        for sample in 0..samples {
+            let start = (sample * nodes + node) * components;
+            let key = fields[start..start + components].iter().map(|v| v.to_bits()).collect();
+            let next = seen.len() as u32;
+            numbers.push(match merge {
+                Merge::Distinct => *seen.entry(key).or_insert(next),
+                Merge::PerSample => sample as u32,
+            });
+        }
+    }
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Domain, Extent, Grid, Quadrature, connect};
+    use proptest::prelude::*;
+
+    fn graph(points: usize) -> Neighbourhood {
+        let domain = Domain::Grid(Grid::unit(&[points, points]).unwrap());
+        let ball = Extent::Ball { radius: 0.3, inclusive: false };
+        connect(&domain, &ball, Quadrature::Mean, None).unwrap()
+    }
+
+    #[test]
+    fn a_two_valued_field_needs_at_most_four_rows_per_edge() {
+        let graph = graph(6);
+        let samples = 50;
+        let fields: Vec<f64> = (0..samples * 36).map(|i| if (i * i) % 7 < 3 { 12.0 } else { 3.0 }).collect();
+        let table = RowTable::of_fields(&graph, samples, &fields, Merge::Distinct);
+        assert!(table.rows() <= 4 * graph.edges());
+        let all = RowTable::of_fields(&graph, samples, &fields, Merge::PerSample);
+        assert_eq!(all.rows(), samples * graph.edges());
+    }
+
+    proptest! {
+        /// Whatever the values, each sample finds its own inputs in its row, and no row stands twice.
+        #[test]
+        fn every_sample_finds_its_inputs(values in prop::collection::vec(0u8..3, 4 * 25), per_sample: bool) {
+            let graph = graph(5);
+            let fields: Vec<f64> = values.iter().map(|&v| v as f64).collect();
+            let merge = if per_sample { Merge::PerSample } else { Merge::Distinct };
+            let table = RowTable::of_fields(&graph, 4, &fields, merge);
+            let coordinates: Vec<f64> = (0..50).map(|i| i as f64).collect();
+            let inputs = table.inputs(&graph, 2, &coordinates, &fields);
+            prop_assert_eq!(inputs.len(), table.rows() * 6);
+            let mut edge = 0;
+            for target in 0..25 {
+                for (source, _) in graph.row(target) {
+                    for sample in 0..4 {
+                        let row = &inputs[table.row(edge, sample) * 6..][..6];
+                        prop_assert_eq!(row[0], coordinates[target * 2]);
+                        prop_assert_eq!(row[2], coordinates[source * 2]);
+                        prop_assert_eq!(row[4], fields[sample * 25 + target]);
+                        prop_assert_eq!(row[5], fields[sample * 25 + source]);
+                    }
+                    edge += 1;
+                }
+            }
+            if !per_sample {
+                let mut rows: Vec<Vec<u64>> = inputs.chunks(6).map(|r| r.iter().map(|v| v.to_bits()).collect()).collect();
+                rows.sort();
+                rows.dedup();
+                prop_assert_eq!(rows.len(), table.rows());
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What a network needs to know of a batch besides its parameters.
+
+use super::config::{Kind, ModelConfig};
+use crate::domain::{Domain, Quadrature, TrainingRule, connect};
+use crate::field::{Normaliser, Samples};
+use crate::kernel::{Merge, RowTable};
+use crate::operator::{Plan, Update};
+use crate::{Error, Result};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use std::sync::Arc;
+
+/// How a batch is to be prepared.
+#[derive(Clone, Debug)]
+pub struct BatchOptions {
+    /// L.
+    pub depth: usize,
+    /// Where the tensors live.
+    pub device: Device,
+    /// Their precision.
+    pub dtype: DType,
+    /// Whether samples share kernel rows.
+    pub merge: Merge,
+    /// Memory that the evolution may take, in bytes.
+    pub budget: f64,
+    /// Another quadrature than the one of training.
+    pub quadrature: Option<Quadrature>,
+}
+
+impl BatchOptions {
+    /// Single precision, shared rows, 4 GiB.
+    pub fn new(depth: usize, device: &Device) -> Self {
+        Self {
+            depth,
+            device: device.clone(),
+            dtype: DType::F32,
+            merge: Merge::Distinct,
+            budget: 4.0 * (1u64 << 30) as f64,
+            quadrature: None,
+        }
+    }
+}
+
+/// Statistics of the fields, and the domain they were taken on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Normalisers {
+    /// One per input field, in the order of the configuration.
+    pub fields: Vec<Normaliser>,
+    /// Of the output.
+    pub output: Normaliser,
+    /// The training domain: pointwise statistics and the stencil rule refer to it.
+    pub training: Option<Domain>,
+}
+
+impl Normalisers {
+    /// Takes the statistics of training samples.
+    pub fn fit(config: &ModelConfig, samples: &Samples) -> Result<Self> {
+        let nodes = samples.nodes();
+        let fit = |name: &String| {
+            let values = &samples.field(name)?.values;
+            Ok(Normaliser::fit(config.normalise_input, values, nodes))
+        };
+        Ok(Self {
+            fields: config.fields.iter().map(fit).collect::<Result<_>>()?,
+            output: Normaliser::fit(config.normalise_output, samples.output()?, nodes),
+            training: Some(samples.domain.clone()),
+        })
+    }
+}
+
+/// A batch, ready for the network.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// Normalised input fields: samples x nodes x fields.
+    pub fields: Tensor<3>,
+    /// nodes x dim.
+    pub points: Tensor<2>,
+    /// kernel rows x (2 dim + 2 kernel fields).
+    pub kernel_inputs: Tensor<2>,
+    /// With [`Merge::PerSample`]: where each kernel row finds b(x) and b(y) in samples x nodes, so that derivatives
+    /// with respect to the fields reach the kernel.
+    pub kernel_positions: Option<(Tensor<1, Int>, Tensor<1, Int>)>,
+    /// Graph, rows, depth, order of products.
+    pub plan: Arc<Plan>,
+    /// Mean and deviation of the output, 1 x (nodes or 1) each, if it is normalised.
+    pub decode: Option<(Tensor<2>, Tensor<2>)>,
+}
+
+impl Batch {
+    /// Prepares samples for a network.
+    pub fn new(
+        config: &ModelConfig,
+        normalisers: &Normalisers,
+        samples: &Samples,
+        options: &BatchOptions,
+    ) -> Result<Self> {
+        let (nodes, count, dim) = (samples.nodes(), samples.count, samples.domain.dim());
+        if count == 0 || nodes == 0 || options.depth == 0 {
+            return Err(Error::invalid(
+                "batch",
+                "at least one sample, one node and one layer",
+                format!("{count} samples, {nodes} nodes, depth {}", options.depth),
+                "check the data and the depth",
+            ));
+        }
+        let training = normalisers.training.as_ref();
+        let encoded: Vec<Vec<f64>> = config
+            .fields
+            .iter()
+            .zip(&normalisers.fields)
+            .map(|(name, normaliser)| {
+                Ok(normaliser.on(training, &samples.domain)?.encode(&samples.field(name)?.values))
+            })
+            .collect::<Result<_>>()?;
+        let seen: Vec<usize> =
+            (0..config.fields.len()).filter(|&i| config.kernel_fields.contains(&config.fields[i])).collect();
+        let interleave = |which: &[usize]| -> Vec<f64> {
+            let value = |i: usize| which.iter().map(move |&f| (i, f));
+            (0..count * nodes).flat_map(value).map(|(i, f)| encoded[f][i]).collect()
+        };
+        let graph = graph(config, normalisers, &samples.domain, options.quadrature)?;
+        let kernel_fields = interleave(&seen);
+        let rows = RowTable::of_fields(&graph, count, &kernel_fields, options.merge);
+        let coordinates = samples.domain.coordinates();
+        let inputs = rows.inputs(&graph, dim, &coordinates, &kernel_fields);
+        let upload = |values: Vec<f64>| {
+            let length = values.len();
+            Tensor::<1>::from_data(TensorData::new(values, [length]), (&options.device, options.dtype))
+        };
+        let positions = (options.merge == Merge::PerSample && !seen.is_empty()).then(|| {
+            let (targets, sources) = rows.field_positions(&graph);
+            let upload = |values: Vec<i64>| {
+                let length = values.len();
+                Tensor::<1, Int>::from_data(TensorData::new(values, [length]), &options.device)
+            };
+            (upload(targets), upload(sources))
+        });
+        let update = match config.kind {
+            Kind::Nkn => Update::DiffusionReaction { step: config.time / options.depth as f64 },
+            Kind::Gkn => Update::GraphKernel { activate_last: config.activate_last },
+        };
+        let features = config.kernel.last().copied().unwrap_or(2 * (dim + seen.len()));
+        let output = normalisers.output.on(training, &samples.domain)?;
+        let decode = (!output.mean.is_empty()).then(|| {
+            let length = output.mean.len();
+            (upload(output.mean).reshape([1, length]), upload(output.std).reshape([1, length]))
+        });
+        Ok(Self {
+            fields: upload(interleave(&(0..config.fields.len()).collect::<Vec<_>>())).reshape([
+                count,
+                nodes,
+                config.fields.len(),
+            ]),
+            points: upload(coordinates).reshape([nodes, dim]),
+            kernel_inputs: upload(inputs).reshape([rows.rows(), 2 * (dim + seen.len())]),
+            kernel_positions: positions,
+            plan: Arc::new(Plan::new(config.width, options.depth, update, graph, rows, features, options.budget)),
+            decode,
+        })
+    }
+
+    /// The same batch with other values of the (normalised) fields, for derivatives with respect to them.
+    pub fn with_fields(mut self, fields: Tensor<3>) -> Self {
+        self.fields = fields;
+        self
+    }
+}
+
+/// The edges of a network on a domain. NKN acts on differences, so a node's edge to itself contributes nothing and is
+/// left out (it has counted in the weights).
+fn graph(
+    config: &ModelConfig,
+    normalisers: &Normalisers,
+    domain: &Domain,
+    quadrature: Option<Quadrature>,
+) -> Result<crate::domain::Neighbourhood> {
+    let training = normalisers.training.as_ref().and_then(|domain| match domain {
+        Domain::Grid(grid) => Some(TrainingRule { spacing: grid.spacing(), quadrature: config.quadrature }),
+        Domain::Cloud(_) => None,
+    });
+    let quadrature = quadrature.unwrap_or(config.quadrature);
+    let graph = connect(domain, &config.extent(), quadrature, training.as_ref())?;
+    Ok(match config.kind {
+        Kind::Nkn => graph.without_self(),
+        Kind::Gkn => graph,
+    })
+}

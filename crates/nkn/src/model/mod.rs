@@ -1,0 +1,187 @@
+//! The networks: lift, repeat an update, project. One file per update rule.
+
+mod batch;
+mod config;
+pub mod gkn;
+pub mod nkn;
+mod parameters;
+mod work;
+
+pub use batch::{Batch, BatchOptions, Normalisers};
+pub use config::{Kind, ModelConfig};
+pub use parameters::{Entry, Group, ParameterTensors, Parameters};
+pub use work::Work;
+
+use crate::Result;
+use crate::engine::Engine;
+use crate::field::Samples;
+use crate::kernel::mlp;
+use crate::operator::{Integral, Parts, Update, evolve};
+use burn::tensor::{Device, Tensor};
+use parameters::{kernel_shape, reaction_shape};
+
+/// A network with its parameters: everything that a model file holds.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// The architecture.
+    pub config: ModelConfig,
+    /// Dimension of space.
+    pub dim: usize,
+    /// L.
+    pub depth: usize,
+    /// What was learned.
+    pub parameters: Parameters,
+    /// Statistics of the training data.
+    pub normalisers: Normalisers,
+}
+
+impl Model {
+    /// The outputs of the samples in physical units, samples x nodes.
+    pub fn predict(&self, samples: &Samples, device: &Device) -> Result<Vec<f64>> {
+        self.predict_with(samples, &BatchOptions::new(self.depth, device))
+    }
+
+    /// [`Self::predict`] with other options than the usual ones.
+    pub fn predict_with(&self, samples: &Samples, options: &BatchOptions) -> Result<Vec<f64>> {
+        let parameters = self.parameters.tensors(&options.device, options.dtype);
+        let mut values = Vec::with_capacity(samples.count * samples.nodes());
+        // Some samples at a time bound the memory; results of a sample do not depend on its company beyond rounding.
+        let step = 128;
+        for start in (0..samples.count).step_by(step) {
+            let indices: Vec<usize> = (start..samples.count.min(start + step)).collect();
+            let batch = Batch::new(&self.config, &self.normalisers, &samples.select(&indices), options)?;
+            let output = forward(&self.config, &parameters, &batch, Engine::Automatic)?;
+            values.extend(output.into_data().iter::<f64>());
+        }
+        Ok(values)
+    }
+}
+
+/// The network: lift, evolve, project, decode. The result is samples x nodes in physical units.
+pub fn forward(
+    config: &ModelConfig,
+    parameters: &ParameterTensors,
+    batch: &Batch,
+    engine: Engine,
+) -> Result<Tensor<2>> {
+    let [samples, nodes, fields] = batch.fields.dims();
+    let [_, dim] = batch.points.dims();
+    let d = config.width;
+    let parts =
+        Parts { initial: lift(parameters.get("lift"), batch, d), ..kernel_parts(config, parameters, batch, engine)? };
+    let last = if engine.is_fused(&batch.points.device()) {
+        evolve(parts, batch.plan.clone())
+    } else {
+        evolve_plainly(parts, batch)
+    };
+    debug_assert_eq!(parameters.get("lift").dims()[0], (dim + fields + 1) * d);
+    let project = parameters.get("project");
+    let weight = project.clone().slice([0..d]).reshape([d, 1]);
+    let bias = project.slice([d..d + 1]).reshape([1, 1]);
+    let output = last.reshape([samples * nodes, d]).matmul(weight) + bias;
+    let output = output.reshape([samples, nodes]);
+    Ok(match &batch.decode {
+        Some((mean, std)) => output * std.clone() + mean.clone(),
+        None => output,
+    })
+}
+
+/// The kernel's blocks, one per kernel row, and the reaction matrices: what the analysis of a network starts from.
+pub fn kernel_blocks(
+    config: &ModelConfig,
+    parameters: &ParameterTensors,
+    batch: &Batch,
+) -> Result<(Vec<f64>, Vec<f64>)> {
+    let parts = kernel_parts(config, parameters, batch, Engine::Automatic)?;
+    let size = config.width * config.width;
+    let [_, width] = parts.features.dims();
+    let split = size * width;
+    let weight = parts.last_layer.clone().slice([0..split]).reshape([size, width]);
+    let bias = parts.last_layer.slice([split..split + size]).reshape([1, size]);
+    let blocks = parts.features.matmul(weight.transpose()) + bias;
+    let values = |tensor: Tensor<2>| tensor.into_data().iter::<f64>().collect();
+    Ok((values(blocks), values(parts.reaction)))
+}
+
+/// h(x, 0) = P (x, b(x)) + p.
+fn lift(parameters: Tensor<1>, batch: &Batch, d: usize) -> Tensor<3> {
+    let [samples, nodes, fields] = batch.fields.dims();
+    let [_, dim] = batch.points.dims();
+    let points = batch.points.clone().unsqueeze::<3>().expand([samples, nodes, dim]);
+    let inputs = Tensor::cat(vec![points, batch.fields.clone()], 2);
+    let width = dim + fields;
+    let weight = parameters.clone().slice([0..width * d]).reshape([d, width]);
+    let bias = parameters.slice([width * d..(width + 1) * d]).reshape([1, d]);
+    let lifted = inputs.reshape([samples * nodes, width]).matmul(weight.transpose()) + bias;
+    lifted.reshape([samples, nodes, d])
+}
+
+/// The kernel's features and last layer, R and c; the initial state is left to the caller.
+fn kernel_parts(config: &ModelConfig, parameters: &ParameterTensors, batch: &Batch, engine: Engine) -> Result<Parts> {
+    let [_, dim] = batch.points.dims();
+    let d = config.width;
+    let shape = kernel_shape(config, dim)?;
+    let kernel = parameters.get("kernel");
+    let inputs = kernel_inputs(config, batch);
+    let count = shape.parameters();
+    let (features, hidden) = match shape.hidden() {
+        Some(hidden) => {
+            let split = hidden.parameters();
+            (mlp(inputs, kernel.clone().slice([0..split]), &hidden, engine), split)
+        }
+        None => (inputs, 0),
+    };
+    let reaction = match config.kind {
+        Kind::Nkn => {
+            let shape = reaction_shape(config, dim)?;
+            mlp(batch.points.clone(), parameters.get("reaction"), &shape, engine)
+        }
+        Kind::Gkn => parameters.get("root").reshape([1, d * d]),
+    };
+    Ok(Parts {
+        initial: Tensor::zeros([1, 1, 1], &batch.points.device()),
+        features,
+        last_layer: kernel.slice([hidden..count]),
+        reaction,
+        source: parameters.get("source"),
+    })
+}
+
+/// The kernel's inputs; with rows of their own for every sample they are taken from the fields' tensor, so
+/// that derivatives reach it.
+fn kernel_inputs(config: &ModelConfig, batch: &Batch) -> Tensor<2> {
+    let Some((targets, sources)) = &batch.kernel_positions else {
+        return batch.kernel_inputs.clone();
+    };
+    let [samples, nodes, fields] = batch.fields.dims();
+    let [_, dim] = batch.points.dims();
+    let flat = batch.fields.clone().reshape([samples * nodes, fields]);
+    let columns = config.fields.iter().enumerate();
+    let seen: Vec<Tensor<2>> = columns
+        .filter(|(_, name)| config.kernel_fields.contains(name))
+        .map(|(i, _)| flat.clone().slice([0..samples * nodes, i..i + 1]))
+        .collect();
+    let seen = Tensor::cat(seen, 1);
+    let [rows, _] = batch.kernel_inputs.dims();
+    let points = batch.kernel_inputs.clone().slice([0..rows, 0..2 * dim]);
+    let at = |positions: &Tensor<1, burn::tensor::Int>| seen.clone().select(0, positions.clone());
+    Tensor::cat(vec![points, at(targets), at(sources)], 1)
+}
+
+/// Layer by layer with the updates of [`nkn`] and [`gkn`].
+fn evolve_plainly(parts: Parts, batch: &Batch) -> Tensor<3> {
+    let plan = &batch.plan;
+    let kernel = Integral::new(&parts, plan);
+    let source = parts.source.reshape([1, 1, plan.width]);
+    let mut h = parts.initial.swap_dims(0, 1);
+    for layer in 0..plan.depth {
+        h = match plan.update {
+            Update::DiffusionReaction { step } => nkn::update(h, step, &kernel, &parts.reaction, &source),
+            Update::GraphKernel { activate_last } => {
+                let activate = activate_last || layer + 1 < plan.depth;
+                gkn::update(h, activate, &kernel, &parts.reaction, &source)
+            }
+        };
+    }
+    h.swap_dims(0, 1)
+}

@@ -1,0 +1,42 @@
+//! What a step of training takes.
+
+use super::batch::Batch;
+use super::config::{Kind, ModelConfig};
+use super::parameters::{kernel_shape, reaction_shape};
+use crate::Result;
+use crate::kernel::MlpShape;
+
+/// The necessary work of one training step: forward, derivatives of all parameters, nothing twice.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// Floating point operations, in units of 10^9.
+    pub gflop: f64,
+    /// Memory in single precision, in bytes.
+    pub bytes: f64,
+}
+
+impl Work {
+    /// The work of a step on a batch.
+    pub fn of(config: &ModelConfig, dim: usize, batch: &Batch) -> Result<Self> {
+        let plan = &batch.plan;
+        let (rows, nodes) = (plan.kernel_rows() as f64, plan.nodes() as f64);
+        let kernel = kernel_shape(config, dim)?;
+        let [_, features] = [kernel.inputs(), config.kernel.last().copied().unwrap_or(kernel.inputs())];
+        let cost = plan.cost(plan.order, features);
+        let hidden = kernel.hidden().map_or((0.0, 0.0), |hidden| perceptron(&hidden, rows));
+        let reaction = match config.kind {
+            Kind::Nkn => perceptron(&reaction_shape(config, dim)?, nodes),
+            Kind::Gkn => (0.0, 0.0),
+        };
+        Ok(Self { gflop: (cost.flops + hidden.0 + reaction.0) / 1e9, bytes: cost.bytes + hidden.1 + reaction.1 })
+    }
+}
+
+/// Operations and bytes of forward and backward: three products per layer, two in the first, whose input is given.
+fn perceptron(shape: &MlpShape, rows: f64) -> (f64, f64) {
+    let layers = shape.layers();
+    let products = layers.iter().map(|layer| 2.0 * (layer.inputs * layer.outputs) as f64);
+    let first = products.clone().next().unwrap_or(0.0);
+    let activations: f64 = layers.iter().map(|layer| layer.outputs as f64).sum();
+    (rows * (3.0 * products.sum::<f64>() - first), 4.0 * rows * activations)
+}

@@ -1,0 +1,260 @@
+//! The blocks K of A, each times the samples that use it.
+//!
+//! States are nodes x samples x d, so that a node's samples are the rows of one matrix. A layer is computed target by target,
+//! each by one thread. Its adjoint takes two passes: by target for the products with K transposed, by source
+//! to collect them, so that no two threads write to the same place and every sum has one order.
+
+use super::{
+    Gradients, Inputs, Saved, add_rows, kernel_blocks, kernel_blocks_backward, reaction_of, relu, scaled_mask,
+    swap_leading,
+};
+use crate::linalg::{Matrix, Real, gemm, vectorised};
+use crate::operator::plan::Plan;
+use rayon::prelude::*;
+
+/// The samples of each kernel row: row q is used by `samples[offsets[q]..offsets[q + 1]]`.
+struct Users {
+    offsets: Vec<usize>,
+    samples: Vec<u32>,
+}
+
+impl Users {
+    fn of(plan: &Plan) -> Self {
+        let (rows, samples) = (&plan.rows, plan.samples());
+        let mut offsets = vec![0usize; rows.rows() + 1];
+        for edge in 0..rows.edges() {
+            for sample in 0..samples {
+                offsets[rows.row(edge, sample) + 1] += 1;
+            }
+        }
+        for row in 0..rows.rows() {
+            offsets[row + 1] += offsets[row];
+        }
+        let mut next = offsets.clone();
+        let mut members = vec![0u32; offsets[rows.rows()]];
+        for edge in 0..rows.edges() {
+            for sample in 0..samples {
+                let slot = &mut next[rows.row(edge, sample)];
+                members[*slot] = sample as u32;
+                *slot += 1;
+            }
+        }
+        Self { offsets, samples: members }
+    }
+
+    fn of_row(&self, row: usize) -> &[u32] {
+        &self.samples[self.offsets[row]..self.offsets[row + 1]]
+    }
+}
+
+/// Collects h(y) - difference * h(x) of some samples as the rows of a matrix.
+fn gather<T: Real>(result: &mut Vec<T>, users: &[u32], d: usize, at_y: &[T], difference: Option<&[T]>) {
+    for &sample in users {
+        let span = sample as usize * d..(sample as usize + 1) * d;
+        match difference {
+            None => result.extend_from_slice(&at_y[span]),
+            Some(at_x) => result.extend(at_y[span.clone()].iter().zip(&at_x[span]).map(|(&y, &x)| y - x)),
+        }
+    }
+}
+
+/// Adds rows to the rows of some samples.
+fn scatter_add<T: Real>(result: &mut [T], users: &[u32], d: usize, rows: &[T]) {
+    for (&sample, row) in users.iter().zip(rows.chunks_exact(d)) {
+        let span = sample as usize * d..(sample as usize + 1) * d;
+        for (r, &v) in result[span].iter_mut().zip(row) {
+            *r += v;
+        }
+    }
+}
+
+pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
+    let (d, samples, nodes) = (plan.width, plan.samples(), plan.nodes());
+    let (carry, step) = (T::of(plan.update.carry()), T::of(plan.update.step()));
+    let sign = T::of(plan.update.reaction_sign());
+    let is_difference = plan.update.difference() != 0.0;
+    let blocks = kernel_blocks(plan, &inputs);
+    let users = Users::of(plan);
+    let length = inputs.initial.len();
+    let mut states = vec![T::ZERO; (plan.depth + 1) * length];
+    states[..length].copy_from_slice(&swap_leading(inputs.initial, samples, nodes, d));
+    for layer in 0..plan.depth {
+        let (before, after) = states.split_at_mut((layer + 1) * length);
+        let (h, next) = (&before[layer * length..], &mut after[..length]);
+        let at = |node: usize| &h[node * samples * d..(node + 1) * samples * d];
+        next.par_chunks_mut(samples * d).enumerate().for_each_init(
+            || (Vec::new(), Vec::new()),
+            |(gathered, product), (x, next)| {
+                for row in next.chunks_exact_mut(d) {
+                    row.copy_from_slice(inputs.source);
+                }
+                let reaction = Matrix::new(reaction_of(plan, inputs.reaction, x), d, d);
+                gemm(next, T::ONE, sign, Matrix::new(at(x), samples, d), reaction.t());
+                let first = plan.graph.offsets()[x];
+                for (e, (y, weight)) in plan.graph.row(x).enumerate() {
+                    for row in plan.rows.rows_of_edge(first + e) {
+                        let users = users.of_row(row);
+                        gathered.clear();
+                        gather(gathered, users, d, at(y), is_difference.then(|| at(x)));
+                        product.resize(users.len() * d, T::ZERO);
+                        let block = Matrix::new(&blocks[row * d * d..(row + 1) * d * d], d, d);
+                        let gathered = Matrix::new(gathered, users.len(), d);
+                        gemm(product, T::ZERO, T::of(weight), gathered, block.t());
+                        scatter_add(next, users, d, product);
+                    }
+                }
+                vectorised(|| {
+                    for (n, &h) in next.iter_mut().zip(at(x)) {
+                        *n = carry * h + step * *n;
+                    }
+                });
+                if plan.update.activates(layer, plan.depth) {
+                    relu(next);
+                }
+            },
+        );
+    }
+    let result = swap_leading(&states[plan.depth * length..], nodes, samples, d);
+    (result, Saved { states, matrix: blocks })
+}
+
+pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
+    let (d, samples, nodes) = (plan.width, plan.samples(), plan.nodes());
+    let users = Users::of(plan);
+    let length = gradient.len();
+    let node = samples * d;
+    let mut adjoint = swap_leading(gradient, samples, nodes, d);
+    let mut scaled = vec![T::ZERO; plan.depth * length];
+    // w K^T times the scaled adjoint at the target, for every edge and sample.
+    let mut sent = vec![T::ZERO; plan.edges() * node];
+    for layer in (0..plan.depth).rev() {
+        let scaled = &mut scaled[layer * length..(layer + 1) * length];
+        let activated =
+            plan.update.activates(layer, plan.depth).then(|| &saved.states[(layer + 1) * length..(layer + 2) * length]);
+        scaled_mask(scaled, T::of(plan.update.step()), &adjoint, activated);
+        send(plan, &users, &saved.matrix, scaled, &mut sent);
+        receive(plan, inputs.reaction, scaled, &sent, &mut adjoint);
+    }
+    let states = &saved.states[..plan.depth * length];
+    let blocks = block_gradients(plan, &users, states, &scaled, length);
+    let (features, last_layer) = kernel_blocks_backward(plan, &inputs, &blocks);
+    let mut source = vec![T::ZERO; d];
+    add_rows(&mut source, &scaled);
+    Gradients {
+        initial: swap_leading(&adjoint, nodes, samples, d),
+        features,
+        last_layer,
+        reaction: reaction_gradient(plan, states, &scaled, length, inputs.reaction.len()),
+        source,
+    }
+}
+
+/// First pass of a layer's adjoint, by target.
+fn send<T: Real>(plan: &Plan, users: &Users, blocks: &[T], scaled: &[T], sent: &mut [T]) {
+    let d = plan.width;
+    let node = plan.samples() * d;
+    sent.par_chunks_mut(node).enumerate().for_each_init(
+        || (Vec::new(), Vec::new()),
+        |(gathered, product), (edge, sent)| {
+            let x = plan.targets[edge] as usize;
+            let weight = T::of(plan.graph.weights()[edge]);
+            for row in plan.rows.rows_of_edge(edge) {
+                let users = users.of_row(row);
+                gathered.clear();
+                gather(gathered, users, d, &scaled[x * node..(x + 1) * node], None);
+                product.resize(users.len() * d, T::ZERO);
+                let block = Matrix::new(&blocks[row * d * d..(row + 1) * d * d], d, d);
+                gemm(product, T::ZERO, weight, Matrix::new(gathered, users.len(), d), block);
+                for (&sample, row) in users.iter().zip(product.chunks_exact(d)) {
+                    let sample = sample as usize;
+                    sent[sample * d..(sample + 1) * d].copy_from_slice(row);
+                }
+            }
+        },
+    );
+}
+
+/// Second pass: every node collects what its edges sent, as a source and, through the differences, as a target.
+pub(super) fn receive<T: Real>(plan: &Plan, reaction: &[T], scaled: &[T], sent: &[T], adjoint: &mut [T]) {
+    let d = plan.width;
+    let samples = plan.samples();
+    let node = samples * d;
+    let (carry, sign) = (T::of(plan.update.carry()), T::of(plan.update.reaction_sign()));
+    let is_difference = plan.update.difference() != 0.0;
+    let sent = |edge: usize| &sent[edge * node..(edge + 1) * node];
+    adjoint.par_chunks_mut(node).enumerate().for_each(|(x, adjoint)| {
+        let own = Matrix::new(&scaled[x * node..(x + 1) * node], samples, d);
+        gemm(adjoint, carry, sign, own, Matrix::new(reaction_of(plan, reaction, x), d, d));
+        vectorised(|| {
+            for &edge in &plan.incoming[plan.source_offsets[x]..plan.source_offsets[x + 1]] {
+                for (a, &s) in adjoint.iter_mut().zip(sent(edge as usize)) {
+                    *a += s;
+                }
+            }
+            if is_difference {
+                let first = plan.graph.offsets()[x];
+                for edge in first..first + plan.graph.row(x).count() {
+                    for (a, &s) in adjoint.iter_mut().zip(sent(edge)) {
+                        *a -= s;
+                    }
+                }
+            }
+        });
+    });
+}
+
+/// Derivatives of the blocks: for each block one product over all layers and all samples that use it.
+fn block_gradients<T: Real>(plan: &Plan, users: &Users, states: &[T], scaled: &[T], length: usize) -> Vec<T> {
+    let d = plan.width;
+    let node = plan.samples() * d;
+    let is_difference = plan.update.difference() != 0.0;
+    let mut blocks = vec![T::ZERO; plan.kernel_rows() * d * d];
+    blocks.par_chunks_mut(d * d).enumerate().for_each_init(
+        || (Vec::new(), Vec::new()),
+        |(left, right), (row, block)| {
+            let edge = plan.rows.edge_of(row);
+            let (x, y) = (plan.targets[edge] as usize, plan.graph.sources()[edge] as usize);
+            let users = users.of_row(row);
+            left.clear();
+            right.clear();
+            for layer in 0..plan.depth {
+                let at = |n: usize| layer * length + n * node..layer * length + (n + 1) * node;
+                gather(left, users, d, &scaled[at(x)], None);
+                gather(right, users, d, &states[at(y)], is_difference.then(|| &states[at(x)]));
+            }
+            let rows = plan.depth * users.len();
+            let weight = T::of(plan.graph.weights()[edge]);
+            gemm(block, T::ZERO, weight, Matrix::new(left, rows, d).t(), Matrix::new(right, rows, d));
+        },
+    );
+    blocks
+}
+
+/// Derivative of R, per node, or summed over the nodes when they share one matrix.
+pub(super) fn reaction_gradient<T: Real>(
+    plan: &Plan,
+    states: &[T],
+    scaled: &[T],
+    length: usize,
+    reaction_length: usize,
+) -> Vec<T> {
+    let d = plan.width;
+    let samples = plan.samples();
+    let node = samples * d;
+    let sign = T::of(plan.update.reaction_sign());
+    let mut gradients = vec![T::ZERO; plan.nodes() * d * d];
+    gradients.par_chunks_mut(d * d).enumerate().for_each(|(x, gradient)| {
+        for layer in 0..plan.depth {
+            let start = layer * length + x * node;
+            let left = Matrix::new(&scaled[start..start + node], samples, d);
+            let right = Matrix::new(&states[start..start + node], samples, d);
+            gemm(gradient, T::ONE, sign, left.t(), right);
+        }
+    });
+    if reaction_length == d * d {
+        let mut sum = vec![T::ZERO; d * d];
+        add_rows(&mut sum, &gradients);
+        return sum;
+    }
+    gradients
+}

@@ -1,0 +1,259 @@
+//! Features first: K is linear in the kernel network's last hidden layer phi, K_ij = sum_p W_ijp phi_p + b_ij, so
+//!
+//! sum_y w K (h(y) - h(x)) = W Z + b s  with  Z_jp = sum_y w phi_p (h_j(y) - h_j(x)),  s_j = sum_y w (h_j(y) - h_j(x)),
+//!
+//! and W is applied once per node and sample instead of once per kernel row. Nodes go through in small groups, so the
+//! memory beyond the features does not grow with the number of edges times d².
+
+use super::blocks::{reaction_gradient, receive};
+use super::{Gradients, Inputs, Saved, add_rows, feature_width, reaction_of, relu, scaled_mask, swap_leading};
+use crate::linalg::{Matrix, Real, gemm, vectorised};
+use crate::operator::plan::Plan;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// (node, sample) pairs whose Z is held at a time by one thread.
+const PAIRS: usize = 48;
+/// Lanes in which the last layer's derivative is summed: each holds a copy of W.
+const LANES: usize = 4;
+
+/// The contracted features of a group of nodes.
+struct Group<'a, T> {
+    plan: &'a Plan,
+    features: &'a [T],
+    width: usize,
+    nodes: Range<usize>,
+    /// One row of d x features per pair.
+    z: Vec<T>,
+    /// One row of d per pair.
+    s: Vec<T>,
+    /// The differences times w of one pair, edges x d, and the features of its edges.
+    differences: Vec<T>,
+    gathered: Vec<T>,
+}
+
+impl<'a, T: Real> Group<'a, T> {
+    fn new(plan: &'a Plan, features: &'a [T], width: usize) -> Self {
+        Self {
+            plan,
+            features,
+            width,
+            nodes: 0..0,
+            z: Vec::new(),
+            s: Vec::new(),
+            differences: Vec::new(),
+            gathered: Vec::new(),
+        }
+    }
+
+    fn pairs(&self) -> usize {
+        self.nodes.len() * self.plan.samples()
+    }
+
+    /// Collects w (h(y) - h(x)) and phi along the edges of x for one sample; returns the number of edges.
+    fn gather(&mut self, h: &[T], x: usize, sample: usize) -> usize {
+        let (plan, d) = (self.plan, self.plan.width);
+        let node = plan.samples() * d;
+        let at = |n: usize| &h[n * node + sample * d..n * node + (sample + 1) * d];
+        let difference = T::of(plan.update.difference());
+        let first = plan.graph.offsets()[x];
+        self.differences.clear();
+        self.gathered.clear();
+        let mut count = 0;
+        for (y, weight) in plan.graph.row(x) {
+            let weight = T::of(weight);
+            let pairs = at(y).iter().zip(at(x));
+            self.differences.extend(pairs.map(|(&y, &x)| weight * (y - difference * x)));
+            let row = plan.rows.row(first + count, sample);
+            self.gathered.extend_from_slice(&self.features[row * self.width..(row + 1) * self.width]);
+            count += 1;
+        }
+        count
+    }
+
+    /// Z and s of the given nodes.
+    fn contract(&mut self, h: &[T], nodes: Range<usize>) {
+        let (d, samples, width) = (self.plan.width, self.plan.samples(), self.width);
+        self.nodes = nodes.clone();
+        let mut z = std::mem::take(&mut self.z);
+        let mut s = std::mem::take(&mut self.s);
+        z.resize(self.pairs() * d * width, T::ZERO);
+        s.clear();
+        s.resize(self.pairs() * d, T::ZERO);
+        for (pair, (z, s)) in z.chunks_exact_mut(d * width).zip(s.chunks_exact_mut(d)).enumerate() {
+            let edges = self.gather(h, nodes.start + pair / samples, pair % samples);
+            let differences = Matrix::new(&self.differences, edges, d);
+            gemm(z, T::ZERO, T::ONE, differences.t(), Matrix::new(&self.gathered, edges, width));
+            add_rows(s, &self.differences);
+        }
+        (self.z, self.s) = (z, s);
+    }
+}
+
+fn groups(plan: &Plan) -> Vec<Range<usize>> {
+    let nodes = (PAIRS / plan.samples().max(1)).max(1);
+    (0..plan.nodes()).step_by(nodes).map(|start| start..plan.nodes().min(start + nodes)).collect()
+}
+
+pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
+    let (d, samples, nodes) = (plan.width, plan.samples(), plan.nodes());
+    let width = feature_width(plan, &inputs);
+    let (weight, bias) = inputs.last_layer.split_at(d * d * width);
+    let (carry, step) = (T::of(plan.update.carry()), T::of(plan.update.step()));
+    let sign = T::of(plan.update.reaction_sign());
+    let length = inputs.initial.len();
+    let node = samples * d;
+    let mut states = vec![T::ZERO; (plan.depth + 1) * length];
+    states[..length].copy_from_slice(&swap_leading(inputs.initial, samples, nodes, d));
+    let group_nodes = groups(plan).first().map_or(1, |g| g.len());
+    for layer in 0..plan.depth {
+        let (before, after) = states.split_at_mut((layer + 1) * length);
+        let (h, next) = (&before[layer * length..], &mut after[..length]);
+        next.par_chunks_mut(group_nodes * node).enumerate().for_each_init(
+            || Group::new(plan, inputs.features, width),
+            |group, (index, next)| {
+                let start = index * group_nodes;
+                group.contract(h, start..start + next.len() / node);
+                for row in next.chunks_exact_mut(d) {
+                    row.copy_from_slice(inputs.source);
+                }
+                let pairs = group.pairs();
+                let z = Matrix::new(&group.z, pairs, d * width);
+                gemm(next, T::ONE, T::ONE, z, Matrix::new(weight, d, d * width).t());
+                let s = Matrix::new(&group.s, pairs, d);
+                gemm(next, T::ONE, T::ONE, s, Matrix::new(bias, d, d).t());
+                for (x, next) in group.nodes.clone().zip(next.chunks_exact_mut(node)) {
+                    let at_x = &h[x * node..(x + 1) * node];
+                    let reaction = Matrix::new(reaction_of(plan, inputs.reaction, x), d, d);
+                    gemm(next, T::ONE, sign, Matrix::new(at_x, samples, d), reaction.t());
+                    vectorised(|| {
+                        for (n, &h) in next.iter_mut().zip(at_x) {
+                            *n = carry * h + step * *n;
+                        }
+                    });
+                }
+                if plan.update.activates(layer, plan.depth) {
+                    relu(next);
+                }
+            },
+        );
+    }
+    let result = swap_leading(&states[plan.depth * length..], nodes, samples, d);
+    (result, Saved { states, matrix: Vec::new() })
+}
+
+pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
+    let (d, samples, nodes) = (plan.width, plan.samples(), plan.nodes());
+    let length = gradient.len();
+    let mut adjoint = swap_leading(gradient, samples, nodes, d);
+    let mut scaled = vec![T::ZERO; plan.depth * length];
+    let mut sent = vec![T::ZERO; plan.edges() * samples * d];
+    let mut features = vec![T::ZERO; inputs.features.len()];
+    let mut last_layer = vec![T::ZERO; inputs.last_layer.len()];
+    for layer in (0..plan.depth).rev() {
+        let scaled = &mut scaled[layer * length..(layer + 1) * length];
+        let activated =
+            plan.update.activates(layer, plan.depth).then(|| &saved.states[(layer + 1) * length..(layer + 2) * length]);
+        scaled_mask(scaled, T::of(plan.update.step()), &adjoint, activated);
+        let h = &saved.states[layer * length..(layer + 1) * length];
+        layer_backward(plan, &inputs, h, scaled, &mut sent, &mut features, &mut last_layer);
+        receive(plan, inputs.reaction, scaled, &sent, &mut adjoint);
+    }
+    let mut source = vec![T::ZERO; d];
+    add_rows(&mut source, &scaled);
+    let states = &saved.states[..plan.depth * length];
+    Gradients {
+        initial: swap_leading(&adjoint, nodes, samples, d),
+        features,
+        last_layer,
+        reaction: reaction_gradient(plan, states, &scaled, length, inputs.reaction.len()),
+        source,
+    }
+}
+
+/// One layer's products: what is sent along the edges, and the shares of features and last layer.
+fn layer_backward<T: Real>(
+    plan: &Plan,
+    inputs: &Inputs<T>,
+    h: &[T],
+    scaled: &[T],
+    sent: &mut [T],
+    features: &mut [T],
+    last_layer: &mut [T],
+) {
+    let d = plan.width;
+    let node = plan.samples() * d;
+    let width = feature_width(plan, inputs);
+    let (weight, bias) = inputs.last_layer.split_at(d * d * width);
+    // Rows and edges are numbered target by target, so a lane of targets owns a piece of each array.
+    let mut lanes = Vec::new();
+    let (mut sent, mut features) = (sent, features);
+    let lane_nodes = plan.nodes().div_ceil(LANES).max(1);
+    for start in (0..plan.nodes()).step_by(lane_nodes) {
+        let targets = start..plan.nodes().min(start + lane_nodes);
+        let edges = plan.graph.offsets()[targets.start]..plan.graph.offsets()[targets.end];
+        let rows = plan.rows.first_row(edges.start)..plan.rows.first_row(edges.end);
+        let (own_sent, rest) = sent.split_at_mut(edges.len() * node);
+        sent = rest;
+        let (own_features, rest) = features.split_at_mut(rows.len() * width);
+        features = rest;
+        lanes.push((targets, edges.start, rows.start, own_sent, own_features));
+    }
+    let sums: Vec<Vec<T>> = lanes
+        .into_par_iter()
+        .map(|(targets, first_edge, first_row, sent, features)| {
+            let mut sum = vec![T::ZERO; inputs.last_layer.len()];
+            let mut group = Group::new(plan, inputs.features, width);
+            let mut z_gradient = Vec::new();
+            let mut s_gradient = Vec::new();
+            let group_nodes = (PAIRS / plan.samples().max(1)).max(1);
+            for start in targets.clone().step_by(group_nodes) {
+                group.contract(h, start..targets.end.min(start + group_nodes));
+                let pairs = group.pairs();
+                let own = &scaled[group.nodes.start * node..group.nodes.end * node];
+                let own = Matrix::new(own, pairs, d);
+                let (weight_sum, bias_sum) = sum.split_at_mut(d * d * width);
+                gemm(weight_sum, T::ONE, T::ONE, own.t(), Matrix::new(&group.z, pairs, d * width));
+                gemm(bias_sum, T::ONE, T::ONE, own.t(), Matrix::new(&group.s, pairs, d));
+                z_gradient.resize(pairs * d * width, T::ZERO);
+                gemm(&mut z_gradient, T::ZERO, T::ONE, own, Matrix::new(weight, d, d * width));
+                s_gradient.resize(pairs * d, T::ZERO);
+                gemm(&mut s_gradient, T::ZERO, T::ONE, own, Matrix::new(bias, d, d));
+                for pair in 0..pairs {
+                    let (x, sample) = (group.nodes.start + pair / plan.samples(), pair % plan.samples());
+                    let edges = group.gather(h, x, sample);
+                    let z = Matrix::new(&z_gradient[pair * d * width..(pair + 1) * d * width], d, width);
+                    // Share of the features: differences (edges x d) times dZ (d x features).
+                    let mut shares = std::mem::take(&mut group.z);
+                    shares.resize(edges * width, T::ZERO);
+                    gemm(&mut shares, T::ZERO, T::ONE, Matrix::new(&group.differences, edges, d), z);
+                    // Sent along each edge: w (dZ phi + ds).
+                    let mut back = std::mem::take(&mut group.s);
+                    back.clear();
+                    for _ in 0..edges {
+                        back.extend_from_slice(&s_gradient[pair * d..(pair + 1) * d]);
+                    }
+                    gemm(&mut back, T::ONE, T::ONE, Matrix::new(&group.gathered, edges, width), z.t());
+                    let first = plan.graph.offsets()[x];
+                    for edge in 0..edges {
+                        let row = plan.rows.row(first + edge, sample) - first_row;
+                        add_rows(
+                            &mut features[row * width..(row + 1) * width],
+                            &shares[edge * width..(edge + 1) * width],
+                        );
+                        let weight = T::of(plan.graph.weights()[first + edge]);
+                        let to = (first + edge - first_edge) * node + sample * d;
+                        for (s, &b) in sent[to..to + d].iter_mut().zip(&back[edge * d..(edge + 1) * d]) {
+                            *s = weight * b;
+                        }
+                    }
+                    (group.z, group.s) = (shares, back);
+                }
+            }
+            sum
+        })
+        .collect();
+    for sum in &sums {
+        add_rows(last_layer, sum);
+    }
+}

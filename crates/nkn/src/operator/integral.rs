@@ -1,0 +1,85 @@
+//! The integral over the neighbours in Burn primitives: plain, on any backend, differentiable by Burn. The updates of
+//! [`crate::model`] are written with it, and the fused evolution is tested against them.
+
+use super::{Parts, plan::Plan};
+use burn::tensor::{Device, IndexingUpdateOp, Int, Tensor, TensorData};
+
+/// The integral operator of a kernel: h ↦ sum_y w K(x, y) h(y).
+pub struct Integral {
+    /// d x d per kernel row.
+    blocks: Tensor<3>,
+    /// Row of (edge, sample); `None` when there is one row per edge.
+    rows: Option<Tensor<1, Int>>,
+    targets: Tensor<1, Int>,
+    sources: Tensor<1, Int>,
+    /// Quadrature weights, edges x 1 x 1.
+    weights: Tensor<3>,
+    nodes: usize,
+}
+
+impl Integral {
+    /// Forms the kernel's blocks K = W phi + b.
+    pub fn new(parts: &Parts, plan: &Plan) -> Self {
+        let d = plan.width;
+        let device = parts.features.device();
+        let [_, width] = parts.features.dims();
+        let split = d * d * width;
+        let weight = parts.last_layer.clone().slice([0..split]).reshape([d * d, width]);
+        let bias = parts.last_layer.clone().slice([split..split + d * d]).reshape([1, d * d]);
+        let blocks = parts.features.clone().matmul(weight.transpose()) + bias;
+        let edges = plan.edges();
+        let rows = (!plan.rows.is_shared()).then(|| {
+            let rows = (0..edges).flat_map(|e| (0..plan.samples()).map(move |s| (e, s)));
+            indices(rows.map(|(e, s)| plan.rows.row(e, s)), &device)
+        });
+        let weights: Vec<f64> = (0..edges).map(|e| plan.graph.weights()[e]).collect();
+        let dtype = parts.features.dtype();
+        Self {
+            blocks: blocks.reshape([plan.kernel_rows(), d, d]),
+            rows,
+            targets: indices(plan.targets.iter().map(|&t| t as usize), &device),
+            sources: indices((0..edges).map(|e| plan.graph.sources()[e] as usize), &device),
+            weights: Tensor::from_data(TensorData::new(weights, [edges, 1, 1]), (&device, dtype)),
+            nodes: plan.nodes(),
+        }
+    }
+
+    /// sum_y w K(x, y) h(y), for h of nodes x samples x d.
+    pub fn apply(&self, h: Tensor<3>) -> Tensor<3> {
+        self.over_edges(h.select(0, self.sources.clone()))
+    }
+
+    /// sum_y w K(x, y) (h(y) - h(x)): the nonlocal Laplacian.
+    pub fn of_differences(&self, h: Tensor<3>) -> Tensor<3> {
+        let at_source = h.clone().select(0, self.sources.clone());
+        self.over_edges(at_source - h.select(0, self.targets.clone()))
+    }
+
+    /// From values on the edges (edges x samples x d) to sums at the targets.
+    fn over_edges(&self, values: Tensor<3>) -> Tensor<3> {
+        let [edges, samples, d] = values.dims();
+        let products = match &self.rows {
+            None => values.matmul(self.blocks.clone().swap_dims(1, 2)),
+            Some(rows) => {
+                let blocks = self.blocks.clone().select(0, rows.clone());
+                blocks.matmul(values.reshape([edges * samples, d, 1])).reshape([edges, samples, d])
+            }
+        };
+        let sums = Tensor::zeros([self.nodes, samples, d], (&products.device(), products.dtype()));
+        sums.select_assign(0, self.targets.clone(), products * self.weights.clone(), IndexingUpdateOp::Add)
+    }
+}
+
+/// R(x) h(x), for h of nodes x samples x d and R of nodes x d² (or 1 x d²).
+pub fn pointwise(reaction: &Tensor<2>, h: Tensor<3>) -> Tensor<3> {
+    let [nodes, samples, d] = h.dims();
+    let [matrices, _] = reaction.dims();
+    let matrices = reaction.clone().reshape([matrices, d, d]).swap_dims(1, 2);
+    h.matmul(matrices.expand([nodes, d, d])).reshape([nodes, samples, d])
+}
+
+fn indices(values: impl Iterator<Item = usize>, device: &Device) -> Tensor<1, Int> {
+    let values: Vec<i64> = values.map(|v| v as i64).collect();
+    let count = values.len();
+    Tensor::from_data(TensorData::new(values, [count]), device)
+}

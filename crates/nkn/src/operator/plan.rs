@@ -1,0 +1,233 @@
+//! What an evolution is made of: the graph with its weights, the kernel rows, the update, and the order in which
+//! the products are taken.
+
+use crate::domain::Neighbourhood;
+use crate::kernel::RowTable;
+
+/// The rule that takes h at one layer to h at the next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Update {
+    /// NKN: h + dt (sum_y w K (h(y) - h(x)) - R(x) h(x) + c).
+    DiffusionReaction {
+        /// dt.
+        step: f64,
+    },
+    /// GKN: relu(sum_y w K h(y) + R h(x) + c).
+    GraphKernel {
+        /// Whether the last layer is activated too.
+        activate_last: bool,
+    },
+}
+
+impl Update {
+    /// The factor of h(x) that is carried over.
+    pub(crate) fn carry(&self) -> f64 {
+        match self {
+            Update::DiffusionReaction { .. } => 1.0,
+            Update::GraphKernel { .. } => 0.0,
+        }
+    }
+
+    /// The factor of the bracket.
+    pub(crate) fn step(&self) -> f64 {
+        match self {
+            Update::DiffusionReaction { step } => *step,
+            Update::GraphKernel { .. } => 1.0,
+        }
+    }
+
+    /// 1 if the kernel acts on differences h(y) - h(x), 0 if on h(y).
+    pub(crate) fn difference(&self) -> f64 {
+        self.carry()
+    }
+
+    /// The sign of R.
+    pub(crate) fn reaction_sign(&self) -> f64 {
+        match self {
+            Update::DiffusionReaction { .. } => -1.0,
+            Update::GraphKernel { .. } => 1.0,
+        }
+    }
+
+    /// Whether layer `index` of `depth` ends with ReLU.
+    pub(crate) fn activates(&self, index: usize, depth: usize) -> bool {
+        match self {
+            Update::DiffusionReaction { .. } => false,
+            Update::GraphKernel { activate_last } => *activate_last || index + 1 < depth,
+        }
+    }
+}
+
+/// The order in which kernel, last layer and state are multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// One dense matrix A for the whole batch.
+    Dense,
+    /// The blocks K of A, each times the samples that use it.
+    Blocks,
+    /// K is never formed: the features of the last hidden layer are contracted with h first, the last layer's weight
+    /// is applied per node. The memory does not grow with the number of kernel rows times d².
+    Contracted,
+}
+
+/// Everything about an evolution but the numbers that are learned.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// d, the number of features of h.
+    pub width: usize,
+    /// L, the number of layers.
+    pub depth: usize,
+    /// The rule.
+    pub update: Update,
+    /// The order of the products.
+    pub order: Order,
+    /// Edges by target, with quadrature weights.
+    pub(crate) graph: Neighbourhood,
+    /// The kernel rows.
+    pub(crate) rows: RowTable,
+    /// Target of each edge.
+    pub(crate) targets: Vec<u32>,
+    /// Edges by source: `incoming[source_offsets[y]..source_offsets[y + 1]]`.
+    pub(crate) incoming: Vec<u32>,
+    pub(crate) source_offsets: Vec<usize>,
+}
+
+impl Plan {
+    /// A plan whose order is the cheapest one that fits the memory budget (in bytes); `features` is the width of the
+    /// kernel network's last hidden layer.
+    pub fn new(
+        width: usize,
+        depth: usize,
+        update: Update,
+        graph: Neighbourhood,
+        rows: RowTable,
+        features: usize,
+        budget: f64,
+    ) -> Self {
+        assert_eq!(graph.edges(), rows.edges());
+        let (targets, incoming, source_offsets) = transpose(&graph);
+        let mut plan =
+            Self { width, depth, update, order: Order::Blocks, graph, rows, targets, incoming, source_offsets };
+        let orders = [Order::Dense, Order::Blocks, Order::Contracted];
+        let possible = orders.into_iter().filter(|&order| plan.supports(order));
+        let cost = |order: Order| plan.cost(order, features);
+        plan.order = possible
+            .clone()
+            .filter(|&order| cost(order).bytes <= budget)
+            .min_by(|&a, &b| cost(a).seconds.total_cmp(&cost(b).seconds))
+            .or_else(|| possible.min_by(|&a, &b| cost(a).bytes.total_cmp(&cost(b).bytes)))
+            .unwrap_or(Order::Blocks);
+        plan
+    }
+
+    /// The same plan with a given order.
+    pub fn with_order(mut self, order: Order) -> Self {
+        assert!(self.supports(order), "{order:?} needs one kernel row per edge");
+        self.order = order;
+        self
+    }
+
+    /// Whether the order can be used: a dense matrix needs one A for all samples.
+    pub fn supports(&self, order: Order) -> bool {
+        order != Order::Dense || self.rows.is_shared()
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.graph.nodes()
+    }
+
+    /// Number of samples.
+    pub fn samples(&self) -> usize {
+        self.rows.samples()
+    }
+
+    /// Number of edges.
+    pub fn edges(&self) -> usize {
+        self.graph.edges()
+    }
+
+    /// Number of kernel rows.
+    pub fn kernel_rows(&self) -> usize {
+        self.rows.rows()
+    }
+
+    /// Target, source and quadrature weight of every edge.
+    pub fn edge_list(&self) -> Vec<(u32, u32, f64)> {
+        let edges = self.targets.iter().zip(self.graph.sources()).zip(self.graph.weights());
+        edges.map(|((&x, &y), &w)| (x, y, w)).collect()
+    }
+
+    /// Operations and memory of one training step of the evolution in the given order, the last layer of the kernel
+    /// network included.
+    pub fn cost(&self, order: Order, features: usize) -> Cost {
+        let (d, depth, samples) = (self.width as f64, self.depth as f64, self.samples() as f64);
+        let (nodes, edges, rows) = (self.nodes() as f64, self.edges() as f64, self.kernel_rows() as f64);
+        let features = features as f64;
+        let form = 3.0 * 2.0 * rows * d * d * features;
+        let states = 2.0 * (depth + 1.0) * samples * nodes * d;
+        // A product with few columns or tiny blocks reaches a fraction of the peak; the fractions are rough
+        // measurements and only have to order the alternatives.
+        let (flops, slowdown, numbers) = match order {
+            Order::Dense => {
+                let size = nodes * d;
+                (3.0 * 2.0 * depth * samples * size * size, 1.2, 3.0 * size * size + rows * d * d)
+            }
+            Order::Blocks => {
+                let products = 4.0 * 2.0 * depth * samples * edges * d * d;
+                let columns = samples * edges / rows.max(1.0);
+                let slowdown = (1.0 + 8.0 / columns) * (1.0 + 256.0 / (d * d));
+                (products, slowdown, 2.0 * rows * d * d + samples * edges * d)
+            }
+            Order::Contracted => {
+                let per_layer = samples * (4.0 * 2.0 * edges * d * features + 4.0 * 2.0 * nodes * d * d * features);
+                let lanes = 4.0 * d * d * features;
+                (depth * per_layer, 1.5, lanes + samples * edges * d + rows * features)
+            }
+        };
+        let form = if order == Order::Contracted { 0.0 } else { form };
+        Cost {
+            flops: form + flops,
+            seconds: (form + flops * slowdown) / 1e11,
+            bytes: 4.0 * (numbers + states + rows * features),
+        }
+    }
+}
+
+/// What a plan costs.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    /// Floating point operations.
+    pub flops: f64,
+    /// A rough time, good enough to compare orders.
+    pub seconds: f64,
+    /// Memory in single precision.
+    pub bytes: f64,
+}
+
+/// Target of each edge, and the edges by source.
+fn transpose(graph: &Neighbourhood) -> (Vec<u32>, Vec<u32>, Vec<usize>) {
+    let nodes = graph.nodes();
+    let mut targets = Vec::with_capacity(graph.edges());
+    let mut source_offsets = vec![0usize; nodes + 1];
+    for target in 0..nodes {
+        for (source, _) in graph.row(target) {
+            targets.push(target as u32);
+            source_offsets[source + 1] += 1;
+        }
+    }
+    for node in 0..nodes {
+        source_offsets[node + 1] += source_offsets[node];
+    }
+    let mut next = source_offsets.clone();
+    let mut incoming = vec![0u32; graph.edges()];
+    let mut edge = 0;
+    for target in 0..nodes {
+        for (source, _) in graph.row(target) {
+            incoming[next[source]] = edge;
+            next[source] += 1;
+            edge += 1;
+        }
+    }
+    (targets, incoming, source_offsets)
+}

@@ -1,0 +1,4 @@
+//! The paper's problems: data generators, and what is known about their solutions.
+
+pub mod exact;
+pub mod poisson;

@@ -1,0 +1,250 @@
+//! Configuration files: data, model and training of one run, checked before anything starts.
+
+use crate::field::Samples;
+use crate::io::{Need, read_dataset};
+use crate::model::ModelConfig;
+use crate::problem::poisson;
+use crate::seed::Seed;
+use crate::train::TrainConfig;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Where the samples come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Problem {
+    /// The 1D Poisson problem, generated.
+    #[default]
+    Poisson,
+    /// The user's own files.
+    Files,
+}
+
+/// The `[data]` table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DataConfig {
+    /// Which problem.
+    pub problem: Problem,
+    /// Poisson: nodes of the grid.
+    pub points: usize,
+    /// Poisson: number of training samples.
+    pub train_samples: usize,
+    /// Poisson: number of test samples.
+    pub test_samples: usize,
+    /// Poisson: which samples.
+    pub seed: u64,
+    /// Files: the training samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub train: Option<PathBuf>,
+    /// Files: the test samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test: Option<PathBuf>,
+}
+
+impl Default for DataConfig {
+    fn default() -> Self {
+        Self {
+            problem: Problem::Poisson,
+            points: 101,
+            train_samples: 500,
+            test_samples: 100,
+            seed: 0,
+            train: None,
+            test: None,
+        }
+    }
+}
+
+/// Training and test samples.
+pub struct Data {
+    /// What to learn from.
+    pub train: Samples,
+    /// What to test with.
+    pub test: Option<Samples>,
+}
+
+impl DataConfig {
+    /// Loads or generates the samples and checks that they are finite.
+    pub fn load(&self) -> Result<Data> {
+        let data = match self.problem {
+            Problem::Poisson => {
+                if self.train.is_some() || self.test.is_some() {
+                    return Err(Error::invalid(
+                        "data.train and data.test",
+                        "no files with problem = \"poisson\"",
+                        "a file",
+                        "set problem = \"files\"",
+                    ));
+                }
+                self.poisson(self.points)?
+            }
+            Problem::Files => {
+                let train = self.train.as_ref().ok_or_else(|| {
+                    Error::invalid(
+                        "data.train",
+                        "a file with training samples",
+                        "nothing",
+                        "set data.train = \"train.npz\"",
+                    )
+                })?;
+                Data {
+                    train: read_dataset(train, Need::Output)?,
+                    test: self.test.as_ref().map(|path| read_dataset(path, Need::Output)).transpose()?,
+                }
+            }
+        };
+        data.train.check_finite("the training data")?;
+        if let Some(test) = &data.test {
+            test.check_finite("the test data")?;
+        }
+        Ok(data)
+    }
+
+    /// The Poisson samples on a grid of another resolution: the same functions.
+    pub fn poisson(&self, points: usize) -> Result<Data> {
+        for (name, count) in [("train_samples", self.train_samples), ("test_samples", self.test_samples)] {
+            if count == 0 {
+                return Err(Error::invalid(format!("data.{name}"), "1 or more", count, "the paper takes 500 and 100"));
+            }
+        }
+        let seed = Seed::new(self.seed);
+        let train = poisson::generate(seed, 0, self.train_samples, points)?;
+        let test = poisson::generate(seed, self.train_samples, self.test_samples, points)?;
+        Ok(Data { train: train.into_samples()?, test: Some(test.into_samples()?) })
+    }
+}
+
+/// A whole configuration file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunConfig {
+    /// The samples.
+    pub data: DataConfig,
+    /// The network.
+    pub model: ModelConfig,
+    /// The training.
+    pub train: TrainConfig,
+}
+
+impl RunConfig {
+    /// Reads a configuration file; relative paths in it are relative to its folder.
+    pub fn read(path: &Path, overrides: &[String]) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(Error::io(path, "read"))?;
+        let mut config = Self::parse(&text, path, overrides)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for file in [&mut config.data.train, &mut config.data.test].into_iter().flatten() {
+            *file = folder.join(&*file);
+        }
+        Ok(config)
+    }
+
+    /// Parses a configuration; `origin` is what messages call it, `overrides` are `a.b=value`.
+    pub fn parse(text: &str, origin: &Path, overrides: &[String]) -> Result<Self> {
+        let hint = "see configs/poisson.toml for every key and its meaning";
+        let wrong = |error: toml::de::Error| {
+            Error::file(origin, format!("is not a valid configuration\n{}", error.to_string().trim_end()), hint)
+        };
+        let mut config: Self = toml::from_str(text).map_err(wrong)?;
+        if !overrides.is_empty() {
+            let mut table: toml::Table = toml::from_str(text).map_err(wrong)?;
+            for assignment in overrides {
+                apply(&mut table, assignment)?;
+            }
+            config = table.try_into().map_err(|error: toml::de::Error| {
+                Error::invalid("--set", "a known key with a value of its type", error.to_string().trim_end(), hint)
+            })?;
+        }
+        config.model.check()?;
+        config.train.check()?;
+        Ok(config)
+    }
+
+    /// The configuration with everything filled in that depends on the data.
+    pub fn resolve(mut self, data: &Data) -> Result<Self> {
+        if self.model.fields.is_empty() {
+            self.model.fields = data.train.fields.iter().map(|field| field.name.clone()).collect();
+        }
+        self.model.check()?;
+        for name in &self.model.fields {
+            data.train.field(name)?;
+        }
+        Ok(self)
+    }
+
+    /// The configuration as a file.
+    pub fn to_toml(&self) -> String {
+        toml::to_string_pretty(self).expect("a configuration is plain data")
+    }
+}
+
+/// Puts `a.b=value` into a table; a value that is not TOML is taken as a string.
+fn apply(table: &mut toml::Table, assignment: &str) -> Result<()> {
+    let malformed =
+        || Error::invalid("--set", "key=value, such as train.seed=1", assignment, "put the key's table before a dot");
+    let (path, value) = assignment.split_once('=').ok_or_else(malformed)?;
+    let keys: Vec<&str> = path.trim().split('.').collect();
+    let (last, tables) = keys.split_last().ok_or_else(malformed)?;
+    let parsed = toml::from_str::<toml::Table>(&format!("v = {value}")).ok().and_then(|mut t| t.remove("v"));
+    let value = parsed.unwrap_or_else(|| toml::Value::String(value.trim().to_string()));
+    let mut current = table;
+    for key in tables {
+        let entry = current.entry(key.to_string()).or_insert_with(|| toml::Table::new().into());
+        current = entry.as_table_mut().ok_or_else(malformed)?;
+    }
+    current.insert(last.to_string(), value);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<RunConfig> {
+        RunConfig::parse(text, Path::new("run.toml"), &[])
+    }
+
+    #[test]
+    fn a_resolved_configuration_reads_back() {
+        let config =
+            parse("[train]\ndepths = [1, 2]\nepochs = [10, 5]\n[model]\nradius = 0.1\nquadrature = \"mean\"").unwrap();
+        assert_eq!(parse(&config.to_toml()).unwrap(), config);
+    }
+
+    #[test]
+    fn mistakes_name_file_line_and_key() {
+        for (text, words) in [
+            ("[model]\nwidht = 3", vec!["run.toml", "line 2", "widht"]),
+            ("[train]\nepochs = \"many\"", vec!["run.toml", "line 2", "number"]),
+            ("[model]\nradius = -0.1", vec!["model.radius", "positive", "-0.1"]),
+            ("[model]\nwidth = 0", vec!["model.width", "1 or more"]),
+            ("[model]\nkernel = [256, 0]", vec!["model.kernel", "1 or more"]),
+            ("[train]\ndepths = []", vec!["train.depths"]),
+            ("[train]\nepochs = [1, 2]", vec!["train.epochs", "one per depth"]),
+            ("[train]\nlearning_rate = -1.0", vec!["train.learning_rate", "positive"]),
+            ("[train.schedule]\nfactor = 0.0", vec!["train.schedule.factor"]),
+            ("[model]\nquadrature = \"simpson\"", vec!["run.toml", "line 2"]),
+        ] {
+            let message = parse(text).unwrap_err().to_string();
+            for word in words {
+                assert!(message.contains(word), "{text:?} gave {message:?}, which lacks {word:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn settings_from_the_command_line() {
+        let set = |s: &str| RunConfig::parse("[train]\nseed = 1", Path::new("x"), &[s.to_string()]);
+        assert_eq!(set("train.seed=7").unwrap().train.seed, 7);
+        assert_eq!(set("train.depths=[1, 8]").unwrap().train.depths, [1, 8]);
+        assert_eq!(set("model.kind=gkn").unwrap().model.kind, crate::model::Kind::Gkn);
+        assert_eq!(
+            set("train.schedule.kind=constant").unwrap().train.schedule.kind,
+            crate::train::ScheduleKind::Constant
+        );
+        for wrong in ["train.sed=7", "train.seed", "train.seed=x", "model.width=0"] {
+            assert!(set(wrong).is_err(), "{wrong}");
+        }
+    }
+}

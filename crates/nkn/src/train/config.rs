@@ -1,0 +1,189 @@
+//! How a network is trained: the `[train]` table of a configuration file.
+
+use super::optimiser::OptimiserKind;
+use super::schedule::ScheduleConfig;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// What is minimised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossKind {
+    /// Mean over samples of ||û - u|| / ||u||, on physical values.
+    #[default]
+    RelativeL2,
+    /// Mean over samples and nodes of (û - u)², on physical values.
+    Mse,
+}
+
+/// Where a depth starts from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Initialisation {
+    /// From the best weights of the depth before.
+    #[default]
+    ShallowToDeep,
+    /// From random weights.
+    Random,
+}
+
+/// One value for every depth of the ladder, or one per depth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected a number, or a list with one number per depth")]
+pub enum PerDepth<T> {
+    /// The same everywhere.
+    Same(T),
+    /// In the order of `depths`.
+    Each(Vec<T>),
+}
+
+impl<T: Copy> PerDepth<T> {
+    /// The value for the rung with this number.
+    pub fn at(&self, rung: usize) -> T {
+        match self {
+            PerDepth::Same(value) => *value,
+            PerDepth::Each(values) => values[rung],
+        }
+    }
+
+    fn values(&self) -> &[T] {
+        match self {
+            PerDepth::Same(value) => std::slice::from_ref(value),
+            PerDepth::Each(values) => values,
+        }
+    }
+}
+
+/// The settings of a training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainConfig {
+    /// The ladder: train at the first depth, then at the next, and so on.
+    pub depths: Vec<usize>,
+    /// Where each rung after the first starts from.
+    pub initialisation: Initialisation,
+    /// Passes over the data, per depth.
+    pub epochs: PerDepth<usize>,
+    /// Samples per step; without it all samples are one batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<usize>,
+    /// What is minimised.
+    pub loss: LossKind,
+    /// The algorithm.
+    pub optimiser: OptimiserKind,
+    /// Peak learning rate, per depth.
+    pub learning_rate: PerDepth<f64>,
+    /// Decay of the first and second moments.
+    pub betas: [f64; 2],
+    /// L2 regularisation (adam) or decoupled weight decay (adamw, soap).
+    pub weight_decay: f64,
+    /// Steps between two updates of the eigenbases (soap).
+    pub basis_every: usize,
+    /// How the learning rate changes within a depth.
+    pub schedule: ScheduleConfig,
+    /// Largest allowed norm of the gradient; longer ones are shortened to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip: Option<f64>,
+    /// Stop a depth after this many epochs without a better training error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_after: Option<usize>,
+    /// What counts as better: an error below `1 - stop_tolerance` times the best.
+    pub stop_tolerance: f64,
+    /// Epochs between two rows of the training error in metrics.csv.
+    pub record_every: usize,
+    /// Epochs between two evaluations of the test set.
+    pub evaluate_every: usize,
+    /// Seconds between two checkpoints.
+    pub checkpoint_seconds: f64,
+    /// Memory that a step may take, in GiB.
+    pub memory_gib: f64,
+    /// Where all randomness comes from.
+    pub seed: u64,
+}
+
+impl Default for TrainConfig {
+    fn default() -> Self {
+        Self {
+            depths: vec![1],
+            initialisation: Initialisation::ShallowToDeep,
+            epochs: PerDepth::Same(1000),
+            batch: None,
+            loss: LossKind::RelativeL2,
+            optimiser: OptimiserKind::Adam,
+            learning_rate: PerDepth::Same(1e-3),
+            betas: [0.9, 0.999],
+            weight_decay: 0.0,
+            basis_every: 10,
+            schedule: ScheduleConfig::default(),
+            clip: None,
+            stop_after: None,
+            stop_tolerance: 1e-4,
+            record_every: 10,
+            evaluate_every: 100,
+            checkpoint_seconds: 30.0,
+            memory_gib: 8.0,
+            seed: 0,
+        }
+    }
+}
+
+impl TrainConfig {
+    /// Refuses settings that cannot be trained with.
+    pub fn check(&self) -> Result<()> {
+        if self.depths.is_empty() || self.depths.contains(&0) {
+            return Err(Error::invalid(
+                "train.depths",
+                "a list of depths, each 1 or more",
+                format!("{:?}", self.depths),
+                "for example depths = [1, 2, 4]",
+            ));
+        }
+        let rungs = self.depths.len();
+        let lengths = [
+            ("epochs", matches!(&self.epochs, PerDepth::Each(v) if v.len() != rungs)),
+            ("learning_rate", matches!(&self.learning_rate, PerDepth::Each(v) if v.len() != rungs)),
+        ];
+        for (name, wrong) in lengths {
+            if wrong {
+                return Err(Error::invalid(
+                    format!("train.{name}"),
+                    format!("one number, or one per depth: {rungs}"),
+                    "a list of another length",
+                    format!("depths = {:?} has {rungs} entries", self.depths),
+                ));
+            }
+        }
+        let number = |name: &str, ok: bool, value: f64, expected: &str| {
+            if ok && value.is_finite() {
+                return Ok(());
+            }
+            Err(Error::invalid(format!("train.{name}"), expected, value, "see configs/poisson.toml for usual values"))
+        };
+        for &rate in self.learning_rate.values() {
+            number("learning_rate", rate > 0.0, rate, "a positive number")?;
+        }
+        for &epochs in self.epochs.values() {
+            number("epochs", epochs > 0, epochs as f64, "1 or more")?;
+        }
+        for beta in self.betas {
+            number("betas", (0.0..1.0).contains(&beta), beta, "two numbers from 0 to below 1")?;
+        }
+        number("weight_decay", self.weight_decay >= 0.0, self.weight_decay, "0 or more")?;
+        number("memory_gib", self.memory_gib > 0.0, self.memory_gib, "a positive number")?;
+        number("checkpoint_seconds", self.checkpoint_seconds >= 0.0, self.checkpoint_seconds, "0 or more")?;
+        let whole = [
+            ("batch", self.batch.unwrap_or(1)),
+            ("record_every", self.record_every),
+            ("evaluate_every", self.evaluate_every),
+            ("basis_every", self.basis_every),
+            ("stop_after", self.stop_after.unwrap_or(1)),
+        ];
+        for (name, value) in whole {
+            number(name, value > 0, value as f64, "1 or more")?;
+        }
+        if let Some(clip) = self.clip {
+            number("clip", clip > 0.0, clip, "a positive number")?;
+        }
+        self.schedule.check()
+    }
+}

@@ -1,0 +1,17 @@
+//! Training: losses, optimisers, schedules, the ladder from shallow to deep, and checkpoints.
+
+mod checkpoint;
+mod config;
+mod evaluation;
+mod loss;
+mod optimiser;
+mod schedule;
+mod soap;
+mod trainer;
+
+pub use config::{Initialisation, LossKind, PerDepth, TrainConfig};
+pub use evaluation::Evaluation;
+pub use loss::loss;
+pub use optimiser::{Optimiser, OptimiserKind};
+pub use schedule::{ScheduleConfig, ScheduleKind};
+pub use trainer::{DepthResult, Event, Outcome, Record, State, Trainer};

@@ -1,0 +1,299 @@
+//! Derivatives against central differences, fused operations against plain ones, and threads against each other.
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use nkn::domain::{Domain, Grid, Quadrature};
+use nkn::engine::Engine;
+use nkn::field::{Field, NormaliserKind, Samples};
+use nkn::kernel::Merge;
+use nkn::model::{Batch, BatchOptions, Kind, ModelConfig, Normalisers, ParameterTensors, Parameters, forward};
+use nkn::operator::Order;
+use nkn::seed::{Seed, uniform};
+use nkn::train::{LossKind, loss};
+use std::sync::Arc;
+
+/// A small network on a small grid with everything in it.
+struct Case {
+    config: ModelConfig,
+    samples: Samples,
+    normalisers: Normalisers,
+    depth: usize,
+    order: Option<Order>,
+}
+
+fn numbers(count: usize, seed: Seed) -> Vec<f64> {
+    let mut rng = seed.rng();
+    (0..count).map(|_| uniform(&mut rng, -1.0, 1.0)).collect()
+}
+
+impl Case {
+    /// `sees` decides whether the kernel sees b (a table with an index per sample and edge) or not (one A for the batch).
+    fn new(kind: Kind, sees: bool, quadrature: Quadrature, depth: usize) -> Self {
+        let radius = (quadrature != Quadrature::Trapezoid).then_some(0.6);
+        let config = ModelConfig {
+            kind,
+            width: 3,
+            kernel: vec![6, 5],
+            reaction: vec![4],
+            fields: vec!["a".into(), "b".into()],
+            kernel_fields: if sees { vec!["b".into()] } else { vec![] },
+            radius,
+            quadrature: if quadrature == Quadrature::Stencil { Quadrature::Overlap } else { quadrature },
+            normalise_input: NormaliserKind::Scalar,
+            normalise_output: NormaliserKind::Pointwise,
+            ..ModelConfig::default()
+        };
+        let shape: &[usize] = if quadrature == Quadrature::Trapezoid { &[3, 3] } else { &[5, 5] };
+        let samples = samples(shape, 3);
+        let mut normalisers = Normalisers::fit(&config, &samples).unwrap();
+        if quadrature == Quadrature::Stencil {
+            // Trained on a grid of half the resolution.
+            normalisers = Normalisers::fit(&config, &self::samples(&[3, 3], 3)).unwrap();
+        }
+        Self { config, samples, normalisers, depth, order: None }
+    }
+
+    fn batch(&self, quadrature: Quadrature, device: &Device, dtype: DType, merge: Merge) -> Batch {
+        let options =
+            BatchOptions { dtype, merge, quadrature: Some(quadrature), ..BatchOptions::new(self.depth, device) };
+        let mut batch = Batch::new(&self.config, &self.normalisers, &self.samples, &options).unwrap();
+        if let Some(order) = self.order {
+            batch.plan = Arc::new((*batch.plan).clone().with_order(order));
+        }
+        batch
+    }
+
+    fn parameters(&self) -> Vec<(String, Vec<f64>)> {
+        let drawn = Parameters::init(&self.config, 2, Seed::new(5)).unwrap();
+        let values = |group: &nkn::model::Group| {
+            // The source starts at zero; here it takes part.
+            let noise = numbers(group.values.len(), Seed::new(6).derive(&group.name, 0));
+            let shift = if group.name == "source" { 0.3 } else { 0.0 };
+            group.values.iter().zip(noise).map(|(&v, n)| v as f64 + shift * n).collect()
+        };
+        drawn.groups.iter().map(|group| (group.name.clone(), values(group))).collect()
+    }
+}
+
+fn samples(shape: &[usize], count: usize) -> Samples {
+    let nodes: usize = shape.iter().product();
+    let b = numbers(count * nodes, Seed::new(1)).into_iter().map(|v| if v > 0.0 { 12.0 } else { 3.0 }).collect();
+    Samples {
+        domain: Domain::Grid(Grid::unit(shape).unwrap()),
+        count,
+        fields: vec![
+            Field { name: "a".into(), values: numbers(count * nodes, Seed::new(2)) },
+            Field { name: "b".into(), values: b },
+        ],
+        output: Some(numbers(count * nodes, Seed::new(3))),
+    }
+}
+
+fn tensors(parameters: &[(String, Vec<f64>)], device: &Device, dtype: DType) -> ParameterTensors {
+    let upload = |(name, values): &(String, Vec<f64>)| {
+        let data = TensorData::new(values.clone(), [values.len()]);
+        (name.clone(), Tensor::from_data(data, (device, dtype)))
+    };
+    ParameterTensors::new(parameters.iter().map(upload).collect())
+}
+
+fn loss_of(case: &Case, parameters: &ParameterTensors, batch: &Batch, engine: Engine) -> Tensor<1> {
+    let prediction = forward(&case.config, parameters, batch, engine).unwrap();
+    let truth = TensorData::new(case.samples.output.clone().unwrap(), prediction.dims());
+    let truth = Tensor::from_data(truth, (&prediction.device(), prediction.dtype()));
+    loss(LossKind::RelativeL2, prediction, truth)
+}
+
+/// Gradients of all groups.
+fn gradients(case: &Case, quadrature: Quadrature, dtype: DType, engine: Engine) -> Vec<(String, Vec<f64>)> {
+    let device = Device::flex().autodiff();
+    let batch = case.batch(quadrature, &device, dtype, Merge::Distinct);
+    let parameters = tensors(&case.parameters(), &device, dtype).require_grad();
+    let computed = loss_of(case, &parameters, &batch, engine).backward();
+    let gradient = |(name, tensor): &(String, Tensor<1>)| {
+        let gradient = tensor.grad(&computed).unwrap_or_else(|| panic!("{name} has a gradient"));
+        (name.clone(), gradient.into_data().iter::<f64>().collect())
+    };
+    parameters.iter().map(gradient).collect()
+}
+
+fn relative(a: &[f64], b: &[f64]) -> f64 {
+    let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>().sqrt();
+    norm(&mut a.iter().zip(b).map(|(a, b)| a - b)) / norm(&mut b.iter().copied()).max(1e-300)
+}
+
+const STEP: f64 = 1e-6;
+
+/// Every parameter group against central differences; of long groups a sample of the entries.
+fn check_parameters(case: &Case, quadrature: Quadrature) {
+    let device = Device::flex();
+    let batch = case.batch(quadrature, &device, DType::F64, Merge::Distinct);
+    let parameters = case.parameters();
+    let value = |parameters: &[(String, Vec<f64>)]| {
+        loss_of(case, &tensors(parameters, &device, DType::F64), &batch, Engine::Automatic).into_scalar::<f64>()
+    };
+    for (index, (name, gradient)) in gradients(case, quadrature, DType::F64, Engine::Automatic).iter().enumerate() {
+        let stride = gradient.len().div_ceil(24);
+        let (mut exact, mut differences) = (Vec::new(), Vec::new());
+        for entry in (0..gradient.len()).step_by(stride) {
+            let shifted = |by: f64| {
+                let mut parameters = parameters.clone();
+                parameters[index].1[entry] += by;
+                value(&parameters)
+            };
+            exact.push(gradient[entry]);
+            differences.push((shifted(STEP) - shifted(-STEP)) / (2.0 * STEP));
+        }
+        let error = relative(&exact, &differences);
+        assert!(
+            error < 1e-6,
+            "{:?} depth {} {quadrature} {:?}: {name} differs by {error:e}",
+            case.config.kind,
+            case.depth,
+            batch.plan.order
+        );
+    }
+}
+
+/// The derivative with respect to the (normalised) input fields; the kernel sees one of them.
+fn check_input(case: &Case, quadrature: Quadrature) {
+    let autodiff = Device::flex().autodiff();
+    let batch = case.batch(quadrature, &autodiff, DType::F64, Merge::PerSample);
+    let fields = batch.fields.clone().require_grad();
+    let tracked = batch.with_fields(fields.clone());
+    let parameters = case.parameters();
+    let constant = tensors(&parameters, &autodiff, DType::F64);
+    let computed = loss_of(case, &constant, &tracked, Engine::Automatic).backward();
+    let gradient: Vec<f64> = fields.grad(&computed).expect("a gradient").into_data().iter::<f64>().collect();
+    let device = Device::flex();
+    let batch = case.batch(quadrature, &device, DType::F64, Merge::PerSample);
+    let values: Vec<f64> = batch.fields.to_data().iter::<f64>().collect();
+    let value = |values: Vec<f64>| {
+        let fields = Tensor::from_data(TensorData::new(values, batch.fields.dims()), (&device, DType::F64));
+        let constant = tensors(&parameters, &device, DType::F64);
+        loss_of(case, &constant, &batch.clone().with_fields(fields), Engine::Automatic).into_scalar::<f64>()
+    };
+    let (mut exact, mut differences) = (Vec::new(), Vec::new());
+    for entry in (0..values.len()).step_by(5) {
+        let shifted = |by: f64| {
+            let mut values = values.clone();
+            values[entry] += by;
+            value(values)
+        };
+        exact.push(gradient[entry]);
+        differences.push((shifted(STEP) - shifted(-STEP)) / (2.0 * STEP));
+    }
+    let error = relative(&exact, &differences);
+    assert!(error < 1e-6, "{:?} depth {} {quadrature}: input differs by {error:e}", case.config.kind, case.depth);
+}
+
+const QUADRATURES: [Quadrature; 5] =
+    [Quadrature::Trapezoid, Quadrature::Mean, Quadrature::Uniform, Quadrature::Overlap, Quadrature::Stencil];
+const DEPTHS: [usize; 3] = [1, 3, 8];
+
+fn every_case(mut check: impl FnMut(Case, Quadrature)) {
+    for kind in [Kind::Nkn, Kind::Gkn] {
+        for sees in [false, true] {
+            for quadrature in QUADRATURES {
+                for depth in DEPTHS {
+                    check(Case::new(kind, sees, quadrature, depth), quadrature);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn gradients_of_the_parameters() {
+    every_case(|case, quadrature| check_parameters(&case, quadrature));
+}
+
+#[test]
+fn gradients_of_the_input() {
+    every_case(|case, quadrature| check_input(&case, quadrature));
+}
+
+/// All orders of the products have the same derivatives, and each is checked on its own.
+#[test]
+fn gradients_in_every_order() {
+    for kind in [Kind::Nkn, Kind::Gkn] {
+        for (sees, orders) in [
+            (false, vec![Order::Dense, Order::Blocks, Order::Contracted]),
+            (true, vec![Order::Blocks, Order::Contracted]),
+        ] {
+            for order in orders {
+                let case = Case { order: Some(order), ..Case::new(kind, sees, Quadrature::Mean, 3) };
+                check_parameters(&case, Quadrature::Mean);
+                check_input(&case, Quadrature::Mean);
+            }
+        }
+    }
+}
+
+/// The fused operations against the updates as the paper writes them, in single precision.
+#[test]
+fn fused_equals_plain() {
+    every_case(|case, quadrature| {
+        let orders = if case.config.kernel_fields.is_empty() {
+            vec![Order::Dense, Order::Blocks, Order::Contracted]
+        } else {
+            vec![Order::Blocks, Order::Contracted]
+        };
+        for order in orders {
+            let case = Case {
+                order: Some(order),
+                ..Case::new(case.config.kind, !case.config.kernel_fields.is_empty(), quadrature, case.depth)
+            };
+            let device = Device::flex();
+            let batch = case.batch(quadrature, &device, DType::F32, Merge::Distinct);
+            let parameters = tensors(&case.parameters(), &device, DType::F32);
+            let output = |engine| -> Vec<f64> {
+                forward(&case.config, &parameters, &batch, engine).unwrap().into_data().iter::<f64>().collect()
+            };
+            let error = relative(&output(Engine::Automatic), &output(Engine::Portable));
+            assert!(
+                error < 1e-5,
+                "{:?} {quadrature} {order:?} depth {}: outputs differ by {error:e}",
+                case.config.kind,
+                case.depth
+            );
+            let fused = gradients(&case, quadrature, DType::F32, Engine::Automatic);
+            let plain = gradients(&case, quadrature, DType::F32, Engine::Portable);
+            for ((name, fused), (_, plain)) in fused.iter().zip(&plain) {
+                let error = relative(fused, plain);
+                assert!(
+                    error < 1e-5,
+                    "{:?} {quadrature} {order:?} depth {}: {name} differs by {error:e}",
+                    case.config.kind,
+                    case.depth
+                );
+            }
+        }
+    });
+}
+
+/// One thread and two give the same bits, in all orders.
+#[test]
+fn threads_do_not_change_a_bit() {
+    for sees in [false, true] {
+        for order in [Order::Dense, Order::Blocks, Order::Contracted] {
+            if sees && order == Order::Dense {
+                continue;
+            }
+            let run = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| {
+                    let case = Case {
+                        order: Some(order),
+                        samples: samples(&[12, 12], 40),
+                        ..Case::new(Kind::Nkn, sees, Quadrature::Mean, 3)
+                    };
+                    let mut case = case;
+                    case.normalisers = Normalisers::fit(&case.config, &case.samples).unwrap();
+                    case.config.radius = Some(0.2);
+                    gradients(&case, Quadrature::Mean, DType::F32, Engine::Automatic)
+                })
+            };
+            assert!(run(1) == run(2), "{order:?}, kernel sees b: {sees}");
+        }
+    }
+}
