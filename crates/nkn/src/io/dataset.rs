@@ -9,6 +9,7 @@
 //!
 //! Numbers may be f64, f32, i64, i32, u8 or bool, in C or Fortran order; they are read as f64.
 
+use super::npz_claims::check_claims;
 use crate::{Error, Result};
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 use ndarray_npy::{NpzReader, NpzWriter, ReadNpyError, ReadNpzError, ReadableElement};
@@ -73,6 +74,7 @@ pub fn read_npz(path: &Path) -> Result<Dataset> {
 pub fn read_npz_inputs(path: &Path) -> Result<Dataset> {
     let mut file = File::open(path).map_err(Error::io(path, "open"))?;
     check_magic(path, &mut file)?;
+    check_claims(path, file.try_clone().map_err(Error::io(path, "open"))?)?;
     let mut archive = NpzReader::new(file).map_err(|error| {
         Error::file(
             path,

@@ -3,6 +3,7 @@
 mod atomic;
 mod dataset;
 mod model_file;
+mod npz_claims;
 pub(crate) mod tensors;
 
 pub use atomic::write_atomically;

@@ -136,6 +136,18 @@ impl ModelConfig {
         }
     }
 
+    /// About how many parameters there are, without allocating them: for files that may lie.
+    pub(crate) fn parameter_estimate(&self, dim: usize) -> f64 {
+        let outputs = (self.width as f64).powi(2);
+        let count = |inputs: usize, hidden: &[usize]| {
+            let widths = std::iter::once(inputs).chain(hidden.iter().copied()).map(|w| w as f64);
+            let widths: Vec<f64> = widths.chain([outputs]).collect();
+            widths.windows(2).map(|w| (w[0] + 1.0) * w[1]).sum::<f64>()
+        };
+        let reaction = if self.kind == Kind::Nkn { count(dim, &self.reaction) } else { 0.0 };
+        count(2 * (dim + self.kernel_fields.len()), &self.kernel) + reaction
+    }
+
     /// Number of parameters in a space of `dim` dimensions.
     pub fn parameter_count(&self, dim: usize) -> Result<usize> {
         Ok(super::Parameters::layout(self, dim)?.count())

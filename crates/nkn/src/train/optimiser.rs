@@ -17,8 +17,8 @@ pub enum OptimiserKind {
     Adam,
     /// Adam with decoupled weight decay.
     Adamw,
-    /// Adam in the eigenbasis of Shampoo's preconditioner, for every weight matrix; decoupled weight decay. Several
-    /// times fewer steps than Adam on small, full-batch problems.
+    /// Adam in the eigenbasis of Shampoo's preconditioner, layer by layer; decoupled weight decay. On small,
+    /// full-batch problems it takes several times fewer steps than Adam.
     Soap,
 }
 
@@ -34,7 +34,7 @@ pub struct Optimiser {
     pub(crate) first: Vec<Vec<f32>>,
     /// Second moments.
     pub(crate) second: Vec<Vec<f32>>,
-    /// Eigenbases of the weight matrices (soap).
+    /// Bases of the layers (soap).
     pub(crate) bases: Vec<Soap>,
 }
 
@@ -43,7 +43,7 @@ impl Optimiser {
     pub fn new(kind: OptimiserKind, parameters: &Parameters) -> Self {
         let zeros = || parameters.groups.iter().map(|g| vec![0.0; g.values.len()]).collect();
         let bases = match kind {
-            OptimiserKind::Soap => Soap::for_matrices(parameters),
+            OptimiserKind::Soap => Soap::for_layers(parameters),
             _ => Vec::new(),
         };
         Self { steps: 0, first: zeros(), second: zeros(), bases }

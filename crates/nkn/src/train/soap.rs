@@ -1,59 +1,68 @@
 //! SOAP: Adam in a slowly turning basis.
 //!
-//! N. Vyas et al., *SOAP: improving and stabilizing Shampoo using Adam* (2024). For a weight matrix with gradient G the
-//! averages L of G Gᵀ and R of Gᵀ G are kept; Adam runs on Q_Lᵀ G Q_R, where Q_L and Q_R are their eigenvectors,
-//! refreshed every few steps by one power iteration and a QR factorisation.
+//! N. Vyas et al., *SOAP: improving and stabilizing Shampoo using Adam* (2024). For a layer with weight and bias as one matrix
+//! [W b] and gradient G the averages L of G Gᵀ and R of Gᵀ G are kept; Adam runs on Q_Lᵀ G Q_R, where Q_L and Q_R
+//! approximate their eigenvectors: at the first step one power iteration from the identity, then one more every few
+//! steps, each followed by a QR factorisation.
 
 use super::optimiser::Adam;
-use crate::linalg::{Matrix, gemm, gemm_parallel};
+use crate::linalg::{Matrix, gemm_parallel};
 use crate::model::Parameters;
 use std::ops::Range;
 
 /// A side longer than this keeps the plain basis: its eigenvectors would cost more than the step.
-const LONGEST: usize = 1024;
+const LONGEST: usize = 1025;
 
-/// One side of a matrix: the average of the gradient's products, and its eigenvectors as columns.
+/// One side of a matrix: the average of the gradient's products, and the basis as columns (empty before the first step).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Side {
     pub average: Vec<f32>,
     pub basis: Vec<f32>,
 }
 
-/// The bases of one weight matrix.
+/// The bases of one layer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Soap {
-    /// The parameter group and the place in it.
+    /// The parameter group, and the place of weight and bias in it.
     pub group: usize,
     pub range: Range<usize>,
-    pub rows: usize,
-    pub columns: usize,
+    /// Outputs of the layer.
+    rows: usize,
+    /// Inputs of the layer.
+    inputs: usize,
+    /// Inputs, and one more when there is a bias.
+    columns: usize,
     /// Absent on a side that is too long, or has length 1.
     pub left: Option<Side>,
     pub right: Option<Side>,
 }
 
 impl Soap {
-    /// One for every weight matrix.
-    pub fn for_matrices(parameters: &Parameters) -> Vec<Self> {
+    /// One for every layer.
+    pub fn for_layers(parameters: &Parameters) -> Vec<Self> {
         let mut result = Vec::new();
         for (group, parameters) in parameters.groups.iter().enumerate() {
-            for entry in &parameters.entries {
-                let &[rows, columns] = entry.shape.as_slice() else { continue };
+            for (index, entry) in parameters.entries.iter().enumerate() {
+                let &[rows, inputs] = entry.shape.as_slice() else { continue };
+                let mut range = entry.range();
+                let next = parameters.entries.get(index + 1);
+                if let Some(bias) = next.filter(|next| next.shape == [rows]) {
+                    range.end = bias.range().end;
+                }
+                let columns = range.len() / rows;
                 let side = |length: usize| {
-                    (2..=LONGEST)
-                        .contains(&length)
-                        .then(|| Side { average: vec![0.0; length * length], basis: Vec::new() })
+                    let average = || vec![0.0; length * length];
+                    (2..=LONGEST).contains(&length).then(|| Side { average: average(), basis: Vec::new() })
                 };
                 let (left, right) = (side(rows), side(columns));
-                if left.is_some() || right.is_some() {
-                    result.push(Self { group, range: entry.range(), rows, columns, left, right });
-                }
+                result.push(Self { group, range, rows, inputs, columns, left, right });
             }
         }
         result
     }
 
-    /// One step for this matrix.
+    /// One step for this layer; all slices are its weight followed by its bias. The second moments live in the turned
+    /// basis and in the matrix's own order.
     pub fn step(
         &mut self,
         adam: &Adam,
@@ -64,43 +73,60 @@ impl Soap {
         gradient: &[f32],
     ) {
         let (rows, columns) = (self.rows, self.columns);
-        let g = Matrix::new(gradient, rows, columns);
-        let (keep, rest) = if step == 1 { (0.0, 1.0) } else { (adam.beta2, adam.rest2) };
-        if let Some(left) = &mut self.left {
-            gemm_parallel(&mut left.average, keep, rest, g, g.t());
-        }
-        if let Some(right) = &mut self.right {
-            gemm_parallel(&mut right.average, keep, rest, g.t(), g);
-        }
+        let gradient = self.as_matrix(gradient);
+        let g = Matrix::new(&gradient, rows, columns);
         if step == 1 {
-            for side in [(&mut self.left, rows), (&mut self.right, columns)] {
-                if let (Some(side), length) = side {
-                    side.basis = eigenvectors(&side.average, length);
+            for (side, length, product) in [(&mut self.left, rows, (g, g.t())), (&mut self.right, columns, (g.t(), g))]
+            {
+                if let Some(side) = side {
+                    let mut matrix = vec![0.0; length * length];
+                    gemm_parallel(&mut matrix, 0.0, 1.0, product.0, product.1);
+                    side.basis = orthonormal(&matrix, length);
                 }
             }
         }
-        for (m, &g) in first.iter_mut().zip(gradient) {
+        for (m, &g) in first.iter_mut().zip(&gradient) {
             *m = adam.beta1 * *m + adam.rest1 * g;
         }
-        let turned_gradient = self.turn(gradient, true);
+        let turned = self.turn(&gradient, true);
         let mut direction = self.turn(first, true);
-        for ((d, &g), s) in direction.iter_mut().zip(&turned_gradient).zip(second) {
+        for ((d, &g), s) in direction.iter_mut().zip(&turned).zip(&mut *second) {
             *d = adam.scaled(*d, g, s);
         }
-        let direction = self.turn(&direction, false);
+        let direction = self.as_vector(&self.turn(&direction, false));
         for (v, d) in values.iter_mut().zip(direction) {
             *v -= adam.rate * d + adam.decay * *v;
         }
-        if step % every == 0 {
-            for side in [(&mut self.left, rows), (&mut self.right, columns)] {
-                if let (Some(side), length) = side {
-                    side.refresh(length);
-                }
+        for (side, product) in [(&mut self.left, (g, g.t())), (&mut self.right, (g.t(), g))] {
+            if let Some(side) = side {
+                gemm_parallel(&mut side.average, adam.beta2, adam.rest2, product.0, product.1);
             }
+        }
+        if step % every == 0 {
+            self.refresh(second);
         }
     }
 
-    /// Into the eigenbasis (Q_Lᵀ A Q_R) or out of it (Q_L A Q_Rᵀ).
+    /// [W b] as one row-major matrix.
+    fn as_matrix(&self, vector: &[f32]) -> Vec<f32> {
+        let (weight, bias) = vector.split_at(self.rows * self.inputs);
+        let mut matrix = Vec::with_capacity(vector.len());
+        for (row, weight) in weight.chunks_exact(self.inputs).enumerate() {
+            matrix.extend_from_slice(weight);
+            matrix.extend(bias.get(row));
+        }
+        matrix
+    }
+
+    /// The inverse of [`Self::as_matrix`].
+    fn as_vector(&self, matrix: &[f32]) -> Vec<f32> {
+        let rows = || matrix.chunks_exact(self.columns);
+        let mut vector: Vec<f32> = rows().flat_map(|row| &row[..self.inputs]).copied().collect();
+        vector.extend(rows().flat_map(|row| &row[self.inputs..]));
+        vector
+    }
+
+    /// Into the basis (Q_Lᵀ A Q_R) or out of it (Q_L A Q_Rᵀ).
     fn turn(&self, values: &[f32], into: bool) -> Vec<f32> {
         let (rows, columns) = (self.rows, self.columns);
         let mut result = values.to_vec();
@@ -119,37 +145,78 @@ impl Soap {
         }
         result
     }
-}
 
-impl Side {
-    /// One power iteration, then orthonormal columns again.
-    fn refresh(&mut self, length: usize) {
-        let mut product = vec![0.0f32; length * length];
-        let average = Matrix::new(&self.average, length, length);
-        gemm(&mut product, 0.0, 1.0, average, Matrix::new(&self.basis, length, length));
-        let product = faer::Mat::from_fn(length, length, |i, j| product[i * length + j] as f64);
-        let factors = product.qr();
-        let q = factors.compute_thin_Q();
-        let r = factors.thin_R();
-        for i in 0..length {
-            for j in 0..length {
-                // Signs that keep a converged column where it is.
-                let sign = if r[(j, j)] < 0.0 { -1.0 } else { 1.0 };
-                self.basis[i * length + j] = (sign * q[(i, j)]) as f32;
+    /// One power iteration on each side, large eigenvalues first; the second moments follow the order.
+    fn refresh(&mut self, second: &mut [f32]) {
+        let (rows, columns) = (self.rows, self.columns);
+        if let Some(left) = &mut self.left {
+            let order = left.refresh(rows);
+            let old = second.to_vec();
+            for (row, &from) in second.chunks_exact_mut(columns).zip(&order) {
+                row.copy_from_slice(&old[from * columns..(from + 1) * columns]);
+            }
+        }
+        if let Some(right) = &mut self.right {
+            let order = right.refresh(columns);
+            for row in second.chunks_exact_mut(columns) {
+                let old = row.to_vec();
+                for (value, &from) in row.iter_mut().zip(&order) {
+                    *value = old[from];
+                }
             }
         }
     }
 }
 
-/// The eigenvectors of a symmetric matrix, as columns.
-fn eigenvectors(matrix: &[f32], length: usize) -> Vec<f32> {
-    let matrix = faer::Mat::from_fn(length, length, |i, j| matrix[i * length + j] as f64);
-    match matrix.self_adjoint_eigen(faer::Side::Lower) {
-        Ok(eigen) => {
-            let vectors = eigen.U();
-            (0..length * length).map(|k| vectors[(k / length, k % length)] as f32).collect()
+impl Side {
+    /// Q becomes the orthonormal factor of (average Q), its columns sorted by their share of the average; returns that order.
+    fn refresh(&mut self, length: usize) -> Vec<usize> {
+        let mut product = vec![0.0f32; length * length];
+        let average = Matrix::new(&self.average, length, length);
+        gemm_parallel(&mut product, 0.0, 1.0, average, Matrix::new(&self.basis, length, length));
+        let mut share = vec![0.0f32; length];
+        for (q, p) in self.basis.chunks_exact(length).zip(product.chunks_exact(length)) {
+            for ((s, q), p) in share.iter_mut().zip(q).zip(p) {
+                *s += q * p;
+            }
         }
-        // Not finite: the trainer stops on the gradient itself.
-        Err(_) => (0..length * length).map(|k| if k / length == k % length { 1.0 } else { 0.0 }).collect(),
+        let mut order: Vec<usize> = (0..length).collect();
+        order.sort_by(|&a, &b| share[b].total_cmp(&share[a]));
+        let sorted: Vec<f32> = product.chunks_exact(length).flat_map(|row| order.iter().map(|&j| row[j])).collect();
+        self.basis = orthonormal(&sorted, length);
+        order
+    }
+}
+
+/// The orthonormal factor of a square matrix. Scaled to size one first, so that tiny gradients do not vanish in it.
+fn orthonormal(matrix: &[f32], length: usize) -> Vec<f32> {
+    let largest = matrix.iter().fold(0.0f32, |largest, v| largest.max(v.abs()));
+    let scale = if largest > 0.0 && largest.is_finite() { 1.0 / largest as f64 } else { 1.0 };
+    let scaled = faer::Mat::from_fn(length, length, |i, j| (matrix[i * length + j] as f64 * scale) as f32);
+    let q = scaled.qr().compute_thin_Q();
+    (0..length * length).map(|k| q[(k / length, k % length)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bases_stay_orthonormal_and_find_the_eigenvectors() {
+        // A diagonal average with well separated entries, seen from a turned basis.
+        let length = 6;
+        let average: Vec<f32> =
+            (0..36).map(|k| if k / 6 == k % 6 { 4f32.powi(-(k as i32 / 6)) } else { 0.0 }).collect();
+        let start: Vec<f32> = (0..36).map(|k| ((k * 7 % 11) as f32).sin()).collect();
+        let mut side = Side { average, basis: orthonormal(&start, length) };
+        for _ in 0..40 {
+            side.refresh(length);
+        }
+        for i in 0..length {
+            for j in 0..length {
+                let expected = f32::from(i == j);
+                assert!((side.basis[i * length + j].abs() - expected).abs() < 1e-4, "{:?}", side.basis);
+            }
+        }
     }
 }

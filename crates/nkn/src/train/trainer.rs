@@ -191,7 +191,28 @@ impl Trainer<'_> {
 
     fn random(&self, rung: usize) -> Result<Parameters> {
         let seed = Seed::new(self.config.seed).derive("parameters", rung as u64);
-        Parameters::init(self.model, self.train.domain.dim(), seed)
+        let mut parameters = Parameters::init(self.model, self.train.domain.dim(), seed)?;
+        self.scale_lift(&mut parameters)?;
+        Ok(parameters)
+    }
+
+    /// Divides the lift's weight of each field by the field's root mean square, so that h starts with size one whether
+    /// the data are normalised or not: without this a load of size 400 starts the network far from anything useful.
+    fn scale_lift(&self, parameters: &mut Parameters) -> Result<()> {
+        let normalisers = Normalisers::fit(self.model, self.train)?;
+        let dim = self.train.domain.dim();
+        let columns = dim + self.model.fields.len();
+        for (index, (name, normaliser)) in self.model.fields.iter().zip(&normalisers.fields).enumerate() {
+            let values = normaliser.encode(&self.train.field(name)?.values);
+            let size = mean(&values.iter().map(|v| v * v).collect::<Vec<_>>()).sqrt();
+            if size > 0.0 && size.is_finite() {
+                let weight = &mut parameters.group_mut("lift").values[..columns * self.model.width];
+                for row in weight.chunks_exact_mut(columns) {
+                    row[dim + index] /= size as f32;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Trains from a state to the end of the ladder.

@@ -1,0 +1,313 @@
+//! The command as a user meets it: whole runs, wrong inputs, interruptions.
+
+use assert_cmd::Command;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+fn nkn() -> Command {
+    Command::new(assert_cmd::cargo::cargo_bin!("nkn"))
+}
+
+/// A tiny Poisson run: two depths in a second.
+const TINY: &str = r#"
+[data]
+points = 21
+train_samples = 20
+test_samples = 5
+[model]
+kernel = [8, 8]
+reaction = [4]
+[train]
+depths = [1, 2]
+epochs = 60
+optimiser = "soap"
+learning_rate = 5e-3
+betas = [0.9, 0.95]
+record_every = 1
+evaluate_every = 10
+checkpoint_seconds = 0.0
+"#;
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        fs::write(self.path(name), content).unwrap();
+        self.path(name)
+    }
+
+    /// A finished tiny run called `run`.
+    fn trained(&self) -> PathBuf {
+        let config = self.file("tiny.toml", TINY);
+        let run = self.path("run");
+        nkn().arg("train").arg(&config).arg("--out").arg(&run).assert().success();
+        run
+    }
+}
+
+/// The command fails with exit code 2 and says all of these words.
+fn refuses(command: &mut Command, words: &[&str]) {
+    let output = command.output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    for word in words {
+        assert!(message.contains(word), "{message:?} lacks {word:?}");
+    }
+    assert!(!message.contains("panicked"), "{message}");
+}
+
+#[test]
+fn a_run_from_data_to_report() {
+    let place = Place::new();
+    let run = place.trained();
+    for file in
+        ["config.toml", "model.safetensors", "depths/L1.safetensors", "metrics.csv", "results.json", "results.csv"]
+    {
+        assert!(run.join(file).is_file(), "{file}");
+    }
+    let output = nkn().args(["--json", "eval"]).arg(&run).args(["--resolution", "11,41"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 4);
+    assert!(lines.iter().all(|line| line["relative_l2"].as_f64().unwrap() < 1.0));
+
+    let data = place.path("data.npz");
+    let poisson = ["data", "poisson", "--samples", "4", "--first", "20", "--points", "41", "--out"];
+    nkn().args(poisson).arg(&data).assert().success();
+    let predicted = place.path("predicted.npz");
+    nkn().arg("predict").arg(&run).arg(&data).arg("--out").arg(&predicted).assert().success();
+    assert!(predicted.is_file());
+    nkn().arg("eval").arg(&run).arg("--data").arg(&data).assert().success();
+    nkn().arg("spectrum").arg(&run).assert().success();
+    nkn().arg("report").arg(&run).assert().success();
+    let report = fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(report.contains("<svg") && !report.contains("NaN"));
+    assert!(!report.contains("src=") && !report.contains("@import") && !report.contains("<link"));
+
+    nkn().arg("deepen").arg(&run).args(["--to", "4", "--epochs", "5"]).assert().success();
+    assert!(place.path("run-L4").join("depths/L4.safetensors").is_file());
+    refuses(nkn().arg("deepen").arg(&run).args(["--to", "2"]), &["--to", "more than 2"]);
+    let again = ["predicted.npz", "--force"];
+    refuses(nkn().arg("predict").arg(&run).arg(&data).arg("--out").arg(&predicted), &again);
+}
+
+/// The same samples from a file train the same network as the generated ones.
+#[test]
+fn own_files_train_like_generated_data() {
+    let place = Place::new();
+    let run = place.trained();
+    for (name, first, count) in [("train.npz", "0", "20"), ("test.npz", "20", "5")] {
+        let path = place.path(name);
+        let options = ["data", "poisson", "--points", "21", "--first", first, "--samples", count, "--out"];
+        nkn().args(options).arg(path).assert().success();
+    }
+    let generated = "points = 21\ntrain_samples = 20\ntest_samples = 5";
+    let files = "problem = \"files\"\ntrain = \"train.npz\"\ntest = \"test.npz\"";
+    let config = place.file("files.toml", TINY.replace(generated, files));
+    let again = place.path("again");
+    nkn().arg("train").arg(&config).arg("--out").arg(&again).assert().success();
+    let model = |run: &Path| fs::read(run.join("model.safetensors")).unwrap();
+    assert!(model(&run) == model(&again));
+}
+
+#[test]
+fn wrong_configurations() {
+    let place = Place::new();
+    for (text, words) in [
+        ("[model]\nwidht = 3", vec!["line 2", "widht", "configs/poisson.toml"]),
+        ("[train]\nepochs = \"many\"", vec!["line 2"]),
+        ("[model]\nradius = -0.1", vec!["model.radius", "positive"]),
+        ("[model]\nwidth = 0", vec!["model.width", "1 or more"]),
+        ("[model]\nfields = [\"g\"]", vec!["\"g\"", "\"f\""]),
+        ("[data]\nproblem = \"files\"", vec!["data.train"]),
+        ("[data]\nproblem = \"files\"\ntrain = \"nowhere.npz\"", vec!["nowhere.npz"]),
+        ("[data]\npoints = 1", vec!["points"]),
+        ("[model]\nquadrature = \"overlap\"", vec!["overlap"]),
+        ("this is not toml", vec!["wrong.toml", "line 1"]),
+    ] {
+        let config = place.file("wrong.toml", text);
+        refuses(nkn().arg("train").arg(&config).arg("--out").arg(place.path("run")), &words);
+        assert!(!place.path("run").exists(), "{text:?} left a folder behind");
+    }
+    refuses(nkn().arg("train").arg(place.path("absent.toml")), &["absent.toml"]);
+    let config = place.file("tiny.toml", TINY);
+    refuses(nkn().arg("train").arg(&config).args(["--set", "train.sed=1"]), &["--set", "sed"]);
+    refuses(nkn().args(["--threads", "0", "train"]).arg(&config), &["--threads"]);
+}
+
+#[test]
+fn an_existing_run_is_not_touched() {
+    let place = Place::new();
+    let run = place.trained();
+    let config = place.path("tiny.toml");
+    let model = || fs::read(run.join("model.safetensors")).unwrap();
+    let before = model();
+    let train = |extra: &[&str]| {
+        let mut command = nkn();
+        command.arg("train").arg(&config).arg("--out").arg(&run).args(extra);
+        command
+    };
+    refuses(&mut train(&[]), &["exists already", "--resume", "--force", "--out"]);
+    refuses(&mut train(&["--resume", "--set", "train.seed=9"]), &["differs"]);
+    assert!(model() == before);
+    train(&["--resume"]).assert().success();
+    assert!(model() == before);
+    train(&["--force", "--set", "train.seed=9"]).assert().success();
+    assert!(model() != before);
+    let other = place.path("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("thesis.tex"), "years of work").unwrap();
+    let words = ["not the folder of a run"];
+    refuses(nkn().arg("train").arg(&config).arg("--force").arg("--out").arg(&other), &words);
+    assert!(other.join("thesis.tex").is_file());
+}
+
+#[test]
+fn files_that_are_not_what_they_say() {
+    let place = Place::new();
+    let run = place.trained();
+    let out = place.path("out.npz");
+    let predict = |model: &Path, input: &Path| {
+        let mut command = nkn();
+        command.arg("predict").arg(model).arg(input).arg("--out").arg(&out);
+        command
+    };
+    let data = place.path("data.npz");
+    nkn().args(["data", "poisson", "--samples", "2", "--out"]).arg(&data).assert().success();
+    let hdf5 = place.file("mesh.npz", b"\x89HDF\r\n\x1a\n and so on");
+    refuses(&mut predict(&run, &hdf5), &["mesh.npz", "HDF5"]);
+    let bytes = fs::read(&data).unwrap();
+    let cut = place.file("cut.npz", &bytes[..bytes.len() / 2]);
+    refuses(&mut predict(&run, &cut), &["cut.npz"]);
+    refuses(&mut predict(&run, &place.file("empty.npz", b"")), &["empty.npz"]);
+    let foreign = place.file("model.safetensors", b"not a model");
+    refuses(&mut predict(&foreign, &data), &["model.safetensors", "safetensors"]);
+    let model = fs::read(run.join("model.safetensors")).unwrap();
+    let short = place.file("short.safetensors", &model[..model.len() - 9]);
+    refuses(&mut predict(&short, &data), &["short.safetensors"]);
+    refuses(&mut predict(&place.path("nowhere"), &data), &["nowhere", "does not exist"]);
+    fs::write(run.join("model.safetensors"), b"{").unwrap();
+    refuses(&mut predict(&run, &data), &["model.safetensors"]);
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_loss_that_is_not_finite_stops_with_its_name() {
+    let place = Place::new();
+    let config = place.file("wild.toml", TINY.replace("5e-3", "1e30"));
+    let run = place.path("run");
+    let words = ["not finite", "depth 1", "epoch", "learning_rate"];
+    refuses(nkn().arg("train").arg(&config).arg("--out").arg(&run), &words);
+    // The last good checkpoint is there and readable: the resumed run meets the same number again.
+    assert!(run.join("checkpoint/state.safetensors").is_file());
+    refuses(nkn().arg("train").arg(&config).arg("--out").arg(&run).arg("--resume"), &words);
+}
+
+/// Killed at 20 moments and resumed each time: the same bits as the run that nobody disturbed.
+#[test]
+fn killed_and_resumed_to_the_bit() {
+    let place = Place::new();
+    let config = place.file("tiny.toml", TINY.replace("epochs = 60", "epochs = 150"));
+    let unbroken = place.path("unbroken/run");
+    // Two threads here, one below: the number must not matter.
+    nkn().args(["--threads", "2", "train"]).arg(&config).arg("--out").arg(&unbroken).assert().success();
+    let broken = place.path("broken/run");
+    let command = || {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("nkn"));
+        command.args(["--threads", "1", "train"]).arg(&config).arg("--out").arg(&broken);
+        if broken.join("config.toml").exists() {
+            command.arg("--resume");
+        } else {
+            // Killed between making the folder and writing into it.
+            let _ = fs::remove_dir_all(&broken);
+        }
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let mut random = 12345u64;
+    let mut kills = 0;
+    while kills < 20 {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let mut child = command().spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(20 + (random >> 33) % 130));
+        if child.try_wait().unwrap().is_some() {
+            // It was quicker: once more from the beginning.
+            fs::remove_dir_all(&broken).unwrap();
+            continue;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+    }
+    assert!(command().status().unwrap().success());
+    for file in ["metrics.csv", "model.safetensors", "depths/L1.safetensors", "depths/L2.safetensors"] {
+        assert!(fs::read(unbroken.join(file)).unwrap() == fs::read(broken.join(file)).unwrap(), "{file} differs");
+    }
+}
+
+/// Ctrl-C saves a checkpoint, says how to go on, and the resumed run ends with the same bits.
+#[test]
+fn interrupted_and_resumed() {
+    let place = Place::new();
+    let text =
+        TINY.replace("checkpoint_seconds = 0.0", "checkpoint_seconds = 1e6").replace("epochs = 60", "epochs = 400");
+    let config = place.file("tiny.toml", text);
+    let unbroken = place.path("unbroken/run");
+    nkn().arg("train").arg(&config).arg("--out").arg(&unbroken).assert().success();
+    let run = place.path("broken/run");
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("nkn"));
+    let child = command.arg("train").arg(&config).arg("--out").arg(&run).stderr(Stdio::piped()).spawn().unwrap();
+    while !run.join("metrics.csv").exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let output = child.wait_with_output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{message}");
+    assert!(message.contains("--resume"), "{message}");
+    nkn().arg("train").arg(&config).arg("--out").arg(&run).arg("--resume").assert().success();
+    for file in ["metrics.csv", "model.safetensors"] {
+        assert!(fs::read(unbroken.join(file)).unwrap() == fs::read(run.join(file)).unwrap(), "{file} differs");
+    }
+}
+
+/// A disk that fills up while training: an error, the old checkpoint intact, and the same bits after --resume.
+#[test]
+fn a_full_disk() {
+    let place = Place::new();
+    let expected = fs::read(place.trained().join("model.safetensors")).unwrap();
+    let config = place.path("tiny.toml");
+    let other = place.path("other/run");
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("nkn"));
+    let mut child = command.arg("train").arg(&config).arg("--out").arg(&other).stderr(Stdio::null()).spawn().unwrap();
+    while !other.join("checkpoint/state.safetensors").exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The next checkpoint is written to the kernel's own full device.
+    let beside = other.join("checkpoint/state.safetensors.tmp");
+    let _ = fs::remove_file(&beside);
+    std::os::unix::fs::symlink("/dev/full", &beside).unwrap();
+    let resume = || {
+        let mut command = nkn();
+        command.arg("train").arg(&config).arg("--out").arg(&other).arg("--resume");
+        command
+    };
+    refuses(&mut resume(), &["state.safetensors", "disk is full"]);
+    resume().assert().success();
+    assert!(fs::read(other.join("model.safetensors")).unwrap() == expected);
+}
