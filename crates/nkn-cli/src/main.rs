@@ -55,7 +55,26 @@ enum Command {
     Bench(commands::bench::Options),
 }
 
+/// A training step allocates and frees the same tens of megabytes again and again. By default glibc gives them back to the
+/// system each time, and a quarter of a step goes into mapping fresh pages.
+fn keep_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        unsafe extern "C" {
+            fn mallopt(parameter: i32, value: i32) -> i32;
+        }
+        const TRIM_THRESHOLD: i32 = -1;
+        const MMAP_THRESHOLD: i32 = -3;
+        // SAFETY: mallopt only changes numbers inside the allocator and is called before any thread starts.
+        unsafe {
+            mallopt(MMAP_THRESHOLD, 32 << 20);
+            mallopt(TRIM_THRESHOLD, 1 << 30);
+        }
+    }
+}
+
 fn main() -> ExitCode {
+    keep_freed_memory();
     let cli = Cli::parse();
     match run(cli) {
         Ok(code) => code,

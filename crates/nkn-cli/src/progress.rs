@@ -54,8 +54,14 @@ impl Progress {
     /// Takes an event.
     pub fn show(&mut self, event: &Event) {
         match event {
-            Event::Depth { depth, epochs } => {
+            Event::Depth { depth, epochs, work } => {
                 (self.depth, self.epochs, self.begun) = (*depth, *epochs, None);
+                let line = format!("L = {depth}: {:.2} GFLOP a step, about {:.0} MB", work.gflop, work.bytes / 1e6);
+                match &self.bar {
+                    Some(bar) => bar.println(line),
+                    None if self.json => {}
+                    None => eprintln!("{line}"),
+                }
                 if let Some(bar) = &self.bar {
                     bar.reset();
                     bar.set_length(*epochs as u64);

@@ -44,21 +44,3 @@ pub(crate) fn slice<T: Real>(tensor: &FlexTensor) -> &[T] {
 pub(crate) fn flex_tensor<T: Real>(values: Vec<T>, shape: impl Into<Shape>) -> FlexTensor {
     FlexTensor::from_data(TensorData::new(values, shape.into()))
 }
-
-/// Runs the expression with `T` standing for `f32` or `f64`, whichever the tensors hold.
-macro_rules! both_precisions {
-    ($dtype:expr, $T:ident => $body:expr) => {
-        match $dtype {
-            burn::tensor::DType::F32 => {
-                type $T = f32;
-                $body
-            }
-            burn::tensor::DType::F64 => {
-                type $T = f64;
-                $body
-            }
-            other => panic!("the fused operations take f32 and f64, not {other:?}"),
-        }
-    };
-}
-pub(crate) use both_precisions;

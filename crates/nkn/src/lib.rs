@@ -7,6 +7,7 @@
 //! [`analysis`] looks into them, [`problem`] has the paper's data, and [`run`] does a whole run from a configuration file.
 
 pub mod analysis;
+pub mod buffer;
 pub mod domain;
 pub mod engine;
 mod error;

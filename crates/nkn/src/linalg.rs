@@ -4,6 +4,7 @@
 //! depend on the number of threads, so that one thread and many give the same bits. The exception,
 //! [`gemm_parallel`], only ever splits rows and columns of the result, never a sum.
 
+use crate::buffer::Pool;
 use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
 
 /// The two floating point types that everything is written for.
@@ -25,6 +26,8 @@ pub trait Real:
     const ONE: Self;
     /// The nearest value of this type.
     fn of(value: f64) -> Self;
+    /// Where arrays of this type are recycled.
+    fn pool() -> &'static Pool<Self>;
 }
 
 impl Real for f32 {
@@ -33,6 +36,10 @@ impl Real for f32 {
     fn of(value: f64) -> Self {
         value as f32
     }
+    fn pool() -> &'static Pool<Self> {
+        static POOL: Pool<f32> = Pool::new();
+        &POOL
+    }
 }
 
 impl Real for f64 {
@@ -40,6 +47,10 @@ impl Real for f64 {
     const ONE: Self = 1.0;
     fn of(value: f64) -> Self {
         value
+    }
+    fn pool() -> &'static Pool<Self> {
+        static POOL: Pool<f64> = Pool::new();
+        &POOL
     }
 }
 
@@ -194,7 +205,7 @@ mod tests {
     /// The promise on which bit-identical runs rest: splitting the result among threads changes no sum.
     #[test]
     fn parallel_products_do_not_depend_on_the_number_of_threads() {
-        for (m, k, n) in [(300, 1000, 257), (1, 4096, 512), (513, 3, 64), (64, 5000, 64)] {
+        for (m, k, n) in [(300, 1000, 257), (1, 4096, 512), (513, 3, 64), (64, 5000, 64), (2000, 300, 1)] {
             let a: Vec<f32> = (0..m * k).map(|i| (i as f32 * 0.37).sin()).collect();
             let b: Vec<f32> = (0..k * n).map(|i| (i as f32 * 0.73).cos()).collect();
             let run = |threads: usize| {

@@ -99,3 +99,79 @@ impl LinearOperator for Elliptic {
         self.multiply(x, y, true);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::effective_green;
+    use crate::model::{ModelConfig, Normalisers, Parameters};
+    use crate::problem::poisson::generate;
+    use crate::seed::Seed;
+
+    /// A network of one layer without activation whose lift and projection are the identity on f.
+    fn transparent(kind: Kind) -> (Model, Samples) {
+        let samples = generate(Seed::new(0), 0, 1, 13).unwrap().into_samples().unwrap();
+        let config = ModelConfig {
+            kind,
+            kernel: vec![7, 5],
+            reaction: vec![4],
+            time: 0.7,
+            activate_last: false,
+            fields: vec!["f".into()],
+            ..ModelConfig::default()
+        };
+        let mut parameters = Parameters::init(&config, 1, Seed::new(4)).unwrap();
+        parameters.group_mut("lift").values = vec![0.0, 1.0, 0.0];
+        parameters.group_mut("project").values = vec![1.0, 0.0];
+        parameters.group_mut("source").values = vec![0.25];
+        let normalisers = Normalisers::fit(&config, &samples).unwrap();
+        (Model { config, dim: 1, depth: 1, parameters, normalisers }, samples)
+    }
+
+    #[test]
+    fn a_layer_is_a_step_with_the_elliptic_operator() {
+        for kind in [Kind::Nkn, Kind::Gkn] {
+            let (model, samples) = transparent(kind);
+            let operator = Elliptic::new(&model, &samples).unwrap();
+            let options = BatchOptions { dtype: DType::F64, ..BatchOptions::new(1, &Device::flex()) };
+            let layer = model.predict_with(&samples, &options).unwrap();
+            let h = &samples.field("f").unwrap().values;
+            let mut product = vec![0.0; h.len()];
+            operator.apply(h, &mut product);
+            for i in 0..h.len() {
+                let expected = h[i] - operator.step() * (product[i] - 0.25);
+                assert!((layer[i] - expected).abs() < 1e-9 * expected.abs().max(1.0), "{kind} at {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_transpose_is_the_transpose() {
+        let (model, samples) = transparent(Kind::Nkn);
+        let operator = Elliptic::new(&model, &samples).unwrap();
+        let vector = |seed: f64| (0..13).map(|i| (seed * i as f64).sin()).collect::<Vec<f64>>();
+        let (a, b) = (vector(0.7), vector(1.3));
+        let (mut ea, mut eb) = (vec![0.0; 13], vec![0.0; 13]);
+        operator.apply(&a, &mut ea);
+        operator.apply_transpose(&b, &mut eb);
+        let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+        assert!((dot(&ea, &b) - dot(&a, &eb)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_effective_green_function_is_the_jacobian() {
+        let (model, samples) = transparent(Kind::Nkn);
+        let operator = Elliptic::new(&model, &samples).unwrap();
+        let green = effective_green(&model, &samples.domain).unwrap();
+        for j in 0..13 {
+            let unit: Vec<f64> = (0..13).map(|i| f64::from(i == j)).collect();
+            let mut column = vec![0.0; 13];
+            operator.apply(&unit, &mut column);
+            let cell = if j == 0 || j == 12 { 0.5 / 12.0 } else { 1.0 / 12.0 };
+            for i in 0..13 {
+                let expected = (unit[i] - operator.step() * column[i]) / cell;
+                assert!((green[i * 13 + j] - expected).abs() < 1e-9);
+            }
+        }
+    }
+}

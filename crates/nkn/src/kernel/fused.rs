@@ -5,6 +5,7 @@
 //! number of lanes, whatever the number of threads, and the lanes are added in order.
 
 use super::mlp::{LayerSpan, MlpShape};
+use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, vectorised};
 use rayon::prelude::*;
 
@@ -17,13 +18,13 @@ const LANES: usize = 16;
 const NARROW: usize = 8;
 
 /// The output of every layer, first to last, each `rows` x its width.
-pub fn forward<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T]) -> Vec<Vec<T>> {
+pub fn forward<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T]) -> Vec<Buffer<T>> {
     assert_eq!(parameters.len(), shape.parameters());
     let layers = shape.layers();
     let rows = x.len() / shape.inputs();
     let block = block_rows(rows);
     let narrow = transposed_narrow_weights(&layers, parameters);
-    let mut activations: Vec<Vec<T>> = layers.iter().map(|layer| vec![T::ZERO; rows * layer.outputs]).collect();
+    let mut activations: Vec<Buffer<T>> = layers.iter().map(|layer| Buffer::any(rows * layer.outputs)).collect();
     // One mutable piece of every layer's output per block.
     let mut pieces: Vec<Vec<&mut [T]>> = Vec::new();
     for (values, layer) in activations.iter_mut().zip(&layers) {
@@ -199,6 +200,8 @@ impl<T: Real> Block<'_, T> {
         } else {
             current.copy_from_slice(given);
         }
+        let bias = &self.layers[last];
+        add_columns(&mut self.sum[bias.bias()..bias.end()], &self.scratch.current[..given.len()]);
         let mut x_gradient = x_gradient;
         for (index, layer) in self.layers.iter().enumerate().rev() {
             let input = match index {
@@ -206,7 +209,7 @@ impl<T: Real> Block<'_, T> {
                 _ => &self.activations[index - 1][span(layer.inputs)],
             };
             let current = &self.scratch.current[..rows * layer.outputs];
-            let (weight_sum, rest) = self.sum[layer.start..].split_at_mut(layer.inputs * layer.outputs);
+            let weight_sum = &mut self.sum[layer.start..layer.bias()];
             if let Some(transposed) = &mut self.scratch.narrow[index] {
                 add_narrow_products(transposed, layer, current, input);
             } else {
@@ -218,7 +221,6 @@ impl<T: Real> Block<'_, T> {
                     Matrix::new(input, rows, layer.inputs),
                 );
             }
-            add_columns(&mut rest[..layer.outputs], current);
             let wanted = match index {
                 0 => x_gradient.take(),
                 _ => Some(&mut self.scratch.next[..rows * layer.inputs]),
@@ -234,7 +236,8 @@ impl<T: Real> Block<'_, T> {
             );
             if index > 0 {
                 // Below the last layer every layer is followed by ReLU.
-                mask(next, input);
+                let below = &self.layers[index - 1];
+                mask_and_add_columns(next, input, &mut self.sum[below.bias()..below.end()]);
                 std::mem::swap(&mut self.scratch.current, &mut self.scratch.next);
             }
         }
@@ -332,10 +335,16 @@ fn masked<T: Real>(result: &mut [T], gradient: &[T], activation: &[T]) {
     })
 }
 
-fn mask<T: Real>(gradient: &mut [T], activation: &[T]) {
+/// Zero where the activation is, and the columns' sums in the same pass.
+fn mask_and_add_columns<T: Real>(gradient: &mut [T], activation: &[T], sums: &mut [T]) {
     vectorised(|| {
-        for (g, &a) in gradient.iter_mut().zip(activation) {
-            *g = if a > T::ZERO { *g } else { T::ZERO };
+        let width = sums.len();
+        for (gradient, activation) in gradient.chunks_exact_mut(width).zip(activation.chunks_exact(width)) {
+            for ((g, &a), s) in gradient.iter_mut().zip(activation).zip(&mut *sums) {
+                let value = if a > T::ZERO { *g } else { T::ZERO };
+                *g = value;
+                *s += value;
+            }
         }
     })
 }

@@ -71,11 +71,6 @@ impl MlpShape {
         self.widths[self.widths.len() - 1]
     }
 
-    /// Whether the last layer is followed by ReLU too.
-    pub fn activates_last(&self) -> bool {
-        self.activate_last
-    }
-
     /// Whether layer `index` is followed by ReLU.
     pub fn activates(&self, index: usize) -> bool {
         self.activate_last || index + 2 < self.widths.len()

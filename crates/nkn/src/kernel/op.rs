@@ -1,7 +1,9 @@
 //! The perceptron as a Burn operation: fused on the CPU backend Flex, Burn primitives on every other backend.
 
 use super::{fused, mlp::MlpShape};
-use crate::engine::{Engine, both_precisions, contiguous, flex_tensor, slice};
+use crate::buffer::Buffer;
+use crate::engine::{Engine, contiguous, flex_tensor, slice};
+use crate::linalg::Real;
 use burn::backend::autodiff::{
     checkpoint::{base::Checkpointer, strategy::CheckpointStrategy},
     grads::Gradients,
@@ -10,7 +12,8 @@ use burn::backend::autodiff::{
 use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::{Tensor, activation::relu};
+use burn::tensor::{DType, Tensor, activation::relu};
+use std::sync::Arc;
 
 /// The fused perceptron, for the backends that have it.
 #[backend_extension(Flex, Autodiff)]
@@ -43,22 +46,36 @@ pub fn mlp_portable(x: Tensor<2>, parameters: Tensor<1>, shape: &MlpShape) -> Te
     rows
 }
 
-/// Activations of every layer.
-fn forward(x: &FlexTensor, parameters: &FlexTensor, shape: &MlpShape) -> Vec<FlexTensor> {
-    let rows = x.layout().shape()[0];
-    let layers = shape.layers();
-    both_precisions!(x.dtype(), T => {
-        fused::forward::<T>(shape, slice(x), slice(parameters))
-            .into_iter()
-            .zip(&layers)
-            .map(|(values, layer)| flex_tensor(values, [rows, layer.outputs]))
-            .collect()
-    })
+/// The layers' outputs below the last, in either precision; shared, not copied, when the graph is.
+#[derive(Clone, Debug)]
+enum Hidden {
+    Single(Arc<Vec<Buffer<f32>>>),
+    Double(Arc<Vec<Buffer<f64>>>),
+}
+
+/// The output, and what lies below it.
+fn forward(x: &FlexTensor, parameters: &FlexTensor, shape: &MlpShape) -> (FlexTensor, Hidden) {
+    let size = [x.layout().shape()[0], shape.outputs()];
+    fn run<T: Real>(x: &FlexTensor, parameters: &FlexTensor, shape: &MlpShape) -> (Vec<T>, Arc<Vec<Buffer<T>>>) {
+        let mut activations = fused::forward::<T>(shape, slice(x), slice(parameters));
+        let output = activations.pop().expect("a perceptron has layers");
+        (output.to_vec(), Arc::new(activations))
+    }
+    match x.dtype() {
+        DType::F64 => {
+            let (output, hidden) = run::<f64>(x, parameters, shape);
+            (flex_tensor(output, size), Hidden::Double(hidden))
+        }
+        _ => {
+            let (output, hidden) = run::<f32>(x, parameters, shape);
+            (flex_tensor(output, size), Hidden::Single(hidden))
+        }
+    }
 }
 
 impl MlpBackend for Flex {
     fn mlp(x: FlexTensor, parameters: FlexTensor, shape: MlpShape) -> FlexTensor {
-        forward(&contiguous(x), &contiguous(parameters), &shape).pop().expect("a perceptron has layers")
+        forward(&contiguous(x), &contiguous(parameters), &shape).0
     }
 }
 
@@ -70,7 +87,8 @@ struct MlpState {
     shape: MlpShape,
     x: FlexTensor,
     parameters: FlexTensor,
-    activations: Vec<FlexTensor>,
+    hidden: Hidden,
+    output: FlexTensor,
 }
 
 impl<C: CheckpointStrategy> MlpBackend for Autodiff<Flex, C> {
@@ -78,15 +96,10 @@ impl<C: CheckpointStrategy> MlpBackend for Autodiff<Flex, C> {
         let (x, x_node) = x.into_parts();
         let (parameters, parameters_node) = parameters.into_parts();
         let (x, parameters) = (contiguous(x), contiguous(parameters));
-        let mut activations = forward(&x, &parameters, &shape);
-        let output = activations.last().expect("a perceptron has layers").clone();
+        let (output, hidden) = forward(&x, &parameters, &shape);
         match MlpBackward.prepare::<C>([x_node, parameters_node]).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => {
-                if !shape.activates_last() {
-                    // A linear last layer's output is not needed to differentiate it.
-                    activations.pop();
-                }
-                let state = MlpState { shape, x, parameters, activations };
+                let state = MlpState { shape, x, parameters, hidden, output: output.clone() };
                 prepared.finish(state, output)
             }
             OpsKind::UnTracked(prepared) => prepared.finish(output),
@@ -100,18 +113,10 @@ impl Backward<Flex, 2> for MlpBackward {
     fn backward(self, ops: Ops<MlpState, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
         let gradient = contiguous(grads.consume::<Flex>(&ops.node));
         let [x_node, parameters_node] = ops.parents;
-        let MlpState { shape, x, parameters, activations } = ops.state;
-        let (x_gradient, parameters_gradient) = both_precisions!(x.dtype(), T => {
-            let activations: Vec<&[T]> = activations.iter().map(slice).collect();
-            let result = fused::backward::<T>(
-                &shape, slice(&x), slice(&parameters), &activations, slice(&gradient), x_node.is_some(),
-            );
-            let size = result.parameters.len();
-            (
-                result.x.map(|values| flex_tensor(values, x.layout().shape().clone())),
-                flex_tensor(result.parameters, [size]),
-            )
-        });
+        let (x_gradient, parameters_gradient) = match &ops.state.hidden {
+            Hidden::Single(hidden) => backward::<f32>(&ops.state, hidden, &gradient, x_node.is_some()),
+            Hidden::Double(hidden) => backward::<f64>(&ops.state, hidden, &gradient, x_node.is_some()),
+        };
         if let (Some(node), Some(gradient)) = (x_node, x_gradient) {
             grads.register::<Flex>(node.id, gradient);
         }
@@ -119,4 +124,21 @@ impl Backward<Flex, 2> for MlpBackward {
             grads.register::<Flex>(node.id, parameters_gradient);
         }
     }
+}
+
+fn backward<T: Real>(
+    state: &MlpState,
+    hidden: &[Buffer<T>],
+    gradient: &FlexTensor,
+    want_x: bool,
+) -> (Option<FlexTensor>, FlexTensor) {
+    let mut activations: Vec<&[T]> = hidden.iter().map(|buffer| &**buffer).collect();
+    activations.push(slice(&state.output));
+    let (x, parameters) = (slice(&state.x), slice(&state.parameters));
+    let result = fused::backward::<T>(&state.shape, x, parameters, &activations, slice(gradient), want_x);
+    let size = result.parameters.len();
+    (
+        result.x.map(|values| flex_tensor(values, state.x.layout().shape().clone())),
+        flex_tensor(result.parameters, [size]),
+    )
 }

@@ -72,6 +72,8 @@ impl Normalisers {
 pub struct Batch {
     /// Normalised input fields: samples x nodes x fields.
     pub fields: Tensor<3>,
+    /// What the lift sees: samples * nodes x (dim + fields).
+    pub lift_inputs: Tensor<2>,
     /// nodes x dim.
     pub points: Tensor<2>,
     /// kernel rows x (2 dim + 2 kernel fields).
@@ -138,19 +140,22 @@ impl Batch {
             Kind::Nkn => Update::DiffusionReaction { step: config.time / options.depth as f64 },
             Kind::Gkn => Update::GraphKernel { activate_last: config.activate_last },
         };
-        let features = config.kernel.last().copied().unwrap_or(2 * (dim + seen.len()));
+        let features = config.feature_width(dim);
         let output = normalisers.output.on(training, &samples.domain)?;
         let decode = (!output.mean.is_empty()).then(|| {
             let length = output.mean.len();
             (upload(output.mean).reshape([1, length]), upload(output.std).reshape([1, length]))
         });
+        let points = upload(coordinates).reshape([nodes, dim]);
+        let fields = upload(interleave(&(0..config.fields.len()).collect::<Vec<_>>())).reshape([
+            count,
+            nodes,
+            config.fields.len(),
+        ]);
         Ok(Self {
-            fields: upload(interleave(&(0..config.fields.len()).collect::<Vec<_>>())).reshape([
-                count,
-                nodes,
-                config.fields.len(),
-            ]),
-            points: upload(coordinates).reshape([nodes, dim]),
+            lift_inputs: lift_inputs(&points, &fields),
+            fields,
+            points,
             kernel_inputs: upload(inputs).reshape([rows.rows(), 2 * (dim + seen.len())]),
             kernel_positions: positions,
             plan: Arc::new(Plan::new(config.width, options.depth, update, graph, rows, features, options.budget)),
@@ -160,9 +165,18 @@ impl Batch {
 
     /// The same batch with other values of the (normalised) fields, for derivatives with respect to them.
     pub fn with_fields(mut self, fields: Tensor<3>) -> Self {
+        self.lift_inputs = lift_inputs(&self.points, &fields);
         self.fields = fields;
         self
     }
+}
+
+/// (x, b(x)) of every sample and node.
+fn lift_inputs(points: &Tensor<2>, fields: &Tensor<3>) -> Tensor<2> {
+    let [samples, nodes, count] = fields.dims();
+    let [_, dim] = points.dims();
+    let points = points.clone().unsqueeze::<3>().expand([samples, nodes, dim]);
+    Tensor::cat(vec![points, fields.clone()], 2).reshape([samples * nodes, dim + count])
 }
 
 /// The edges of a network on a domain. NKN acts on differences, so a node's edge to itself contributes nothing and is

@@ -136,6 +136,14 @@ impl ModelConfig {
         }
     }
 
+    /// The width of what the assembly multiplies with the kernel's last layer: its last hidden layer, or, when K is a number, K.
+    pub(crate) fn feature_width(&self, dim: usize) -> usize {
+        if self.width == 1 {
+            return 1;
+        }
+        self.kernel.last().copied().unwrap_or(2 * (dim + self.kernel_fields.len()))
+    }
+
     /// About how many parameters there are, without allocating them: for files that may lie.
     pub(crate) fn parameter_estimate(&self, dim: usize) -> f64 {
         let outputs = (self.width as f64).powi(2);

@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::field::Samples;
 use crate::kernel::mlp;
 use crate::operator::{Integral, Parts, Update, evolve};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, TensorData};
 use parameters::{kernel_shape, reaction_shape};
 
 /// A network with its parameters: everything that a model file holds.
@@ -105,14 +105,11 @@ pub fn kernel_blocks(
 
 /// h(x, 0) = P (x, b(x)) + p.
 fn lift(parameters: Tensor<1>, batch: &Batch, d: usize) -> Tensor<3> {
-    let [samples, nodes, fields] = batch.fields.dims();
-    let [_, dim] = batch.points.dims();
-    let points = batch.points.clone().unsqueeze::<3>().expand([samples, nodes, dim]);
-    let inputs = Tensor::cat(vec![points, batch.fields.clone()], 2);
-    let width = dim + fields;
+    let [samples, nodes, _] = batch.fields.dims();
+    let [_, width] = batch.lift_inputs.dims();
     let weight = parameters.clone().slice([0..width * d]).reshape([d, width]);
     let bias = parameters.slice([width * d..(width + 1) * d]).reshape([1, d]);
-    let lifted = inputs.reshape([samples * nodes, width]).matmul(weight.transpose()) + bias;
+    let lifted = batch.lift_inputs.clone().matmul(weight.transpose()) + bias;
     lifted.reshape([samples, nodes, d])
 }
 
@@ -124,6 +121,17 @@ fn kernel_parts(config: &ModelConfig, parameters: &ParameterTensors, batch: &Bat
     let kernel = parameters.get("kernel");
     let inputs = kernel_inputs(config, batch);
     let count = shape.parameters();
+    if d == 1 {
+        // K is a number: the whole perceptron goes through at once, and the assembly has nothing left to multiply with.
+        return Ok(Parts {
+            features: mlp(inputs, kernel, &shape, engine),
+            last_layer: Tensor::from_data(
+                TensorData::from([1.0f64, 0.0]),
+                (&batch.points.device(), batch.points.dtype()),
+            ),
+            ..rest_of_parts(config, parameters, batch, engine)?
+        });
+    }
     let (features, hidden) = match shape.hidden() {
         Some(hidden) => {
             let split = hidden.parameters();
@@ -131,6 +139,17 @@ fn kernel_parts(config: &ModelConfig, parameters: &ParameterTensors, batch: &Bat
         }
         None => (inputs, 0),
     };
+    Ok(Parts {
+        features,
+        last_layer: kernel.slice([hidden..count]),
+        ..rest_of_parts(config, parameters, batch, engine)?
+    })
+}
+
+/// R and c, with placeholders for the kernel.
+fn rest_of_parts(config: &ModelConfig, parameters: &ParameterTensors, batch: &Batch, engine: Engine) -> Result<Parts> {
+    let [_, dim] = batch.points.dims();
+    let d = config.width;
     let reaction = match config.kind {
         Kind::Nkn => {
             let shape = reaction_shape(config, dim)?;
@@ -138,10 +157,11 @@ fn kernel_parts(config: &ModelConfig, parameters: &ParameterTensors, batch: &Bat
         }
         Kind::Gkn => parameters.get("root").reshape([1, d * d]),
     };
+    let device = batch.points.device();
     Ok(Parts {
-        initial: Tensor::zeros([1, 1, 1], &batch.points.device()),
-        features,
-        last_layer: kernel.slice([hidden..count]),
+        initial: Tensor::zeros([1, 1, 1], &device),
+        features: Tensor::zeros([1, 1], &device),
+        last_layer: Tensor::zeros([1], &device),
         reaction,
         source: parameters.get("source"),
     })

@@ -21,9 +21,10 @@ impl Work {
         let plan = &batch.plan;
         let (rows, nodes) = (plan.kernel_rows() as f64, plan.nodes() as f64);
         let kernel = kernel_shape(config, dim)?;
-        let [_, features] = [kernel.inputs(), config.kernel.last().copied().unwrap_or(kernel.inputs())];
-        let cost = plan.cost(plan.order, features);
-        let hidden = kernel.hidden().map_or((0.0, 0.0), |hidden| perceptron(&hidden, rows));
+        let cost = plan.cost(plan.order, config.feature_width(dim));
+        // The last layer is counted with the assembly, unless K is a number.
+        let evaluated = if config.width == 1 { Some(kernel) } else { kernel.hidden() };
+        let hidden = evaluated.map_or((0.0, 0.0), |shape| perceptron(&shape, rows));
         let reaction = match config.kind {
             Kind::Nkn => perceptron(&reaction_shape(config, dim)?, nodes),
             Kind::Gkn => (0.0, 0.0),

@@ -2,11 +2,11 @@
 
 use crate::field::Samples;
 use crate::io::{Need, read_dataset};
-use crate::model::ModelConfig;
+use crate::model::{Batch, BatchOptions, ModelConfig, Normalisers};
 use crate::problem::poisson;
 use crate::seed::Seed;
 use crate::train::TrainConfig;
-use crate::{Error, Result};
+use crate::{Device, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -167,8 +167,11 @@ impl RunConfig {
             self.model.fields = data.train.fields.iter().map(|field| field.name.clone()).collect();
         }
         self.model.check()?;
-        for name in &self.model.fields {
-            data.train.field(name)?;
+        // One sample through the preparation finds what does not fit (fields, radius, quadrature) before a run begins.
+        let normalisers = Normalisers::fit(&self.model, &data.train)?;
+        for samples in std::iter::once(&data.train).chain(&data.test) {
+            let options = BatchOptions::new(self.train.depths[0], &Device::flex());
+            Batch::new(&self.model, &normalisers, &samples.select(&[0]), &options)?;
         }
         Ok(self)
     }

@@ -86,6 +86,8 @@ pub enum Event<'a> {
         depth: usize,
         /// Epochs that it will take at most.
         epochs: usize,
+        /// What one step takes.
+        work: Work,
     },
     /// An epoch is done.
     Epoch {
@@ -262,12 +264,13 @@ impl Trainer<'_> {
         clock: &mut Clock,
     ) -> Result<Outcome> {
         let epochs = self.config.epochs.at(state.rung);
-        (self.observer)(Event::Depth { depth, epochs })?;
         let evaluation =
             |samples: &Samples| Evaluation::new(self.model, normalisers, samples, self.options(depth, false));
         let test = self.test.map(evaluation).transpose()?;
         let train = evaluation(self.train)?;
         let mut steps = Steps::new(self, depth, normalisers)?;
+        let work = steps.work(self, normalisers, depth)?;
+        (self.observer)(Event::Depth { depth, epochs, work })?;
         let mut test_error = None;
         while state.epoch < epochs && !self.has_stalled(state) {
             if (self.should_stop)() {
@@ -414,6 +417,17 @@ impl Steps {
     fn new(trainer: &Trainer, depth: usize, normalisers: &Normalisers) -> Result<Self> {
         let full = trainer.is_full_batch().then(|| prepare(trainer, normalisers, depth, trainer.train)).transpose()?;
         Ok(Self { full })
+    }
+
+    /// What a step takes, before the first one.
+    fn work(&self, trainer: &Trainer, normalisers: &Normalisers, depth: usize) -> Result<Work> {
+        let dim = trainer.train.domain.dim();
+        if let Some((batch, _)) = &self.full {
+            return Work::of(trainer.model, dim, batch);
+        }
+        let first: Vec<usize> = (0..trainer.config.batch.unwrap_or(1)).collect();
+        let (batch, _) = prepare(trainer, normalisers, depth, &trainer.train.select(&first))?;
+        Work::of(trainer.model, dim, &batch)
     }
 
     /// One pass over the data: the mean loss and the last gradient's norm.

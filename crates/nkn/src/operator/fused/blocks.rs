@@ -8,6 +8,7 @@ use super::{
     Gradients, Inputs, Saved, add_rows, kernel_blocks, kernel_blocks_backward, reaction_of, relu, scaled_mask,
     swap_leading,
 };
+use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
@@ -76,7 +77,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
     let blocks = kernel_blocks(plan, &inputs);
     let users = Users::of(plan);
     let length = inputs.initial.len();
-    let mut states = vec![T::ZERO; (plan.depth + 1) * length];
+    let mut states = Buffer::any((plan.depth + 1) * length);
     states[..length].copy_from_slice(&swap_leading(inputs.initial, samples, nodes, d));
     for layer in 0..plan.depth {
         let (before, after) = states.split_at_mut((layer + 1) * length);
@@ -124,9 +125,9 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
     let length = gradient.len();
     let node = samples * d;
     let mut adjoint = swap_leading(gradient, samples, nodes, d);
-    let mut scaled = vec![T::ZERO; plan.depth * length];
+    let mut scaled = Buffer::any(plan.depth * length);
     // w K^T times the scaled adjoint at the target, for every edge and sample.
-    let mut sent = vec![T::ZERO; plan.edges() * node];
+    let mut sent = Buffer::any(plan.edges() * node);
     for layer in (0..plan.depth).rev() {
         let scaled = &mut scaled[layer * length..(layer + 1) * length];
         let activated =

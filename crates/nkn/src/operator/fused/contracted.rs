@@ -7,6 +7,7 @@
 
 use super::blocks::{reaction_gradient, receive};
 use super::{Gradients, Inputs, Saved, add_rows, feature_width, reaction_of, relu, scaled_mask, swap_leading};
+use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
@@ -103,7 +104,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
     let sign = T::of(plan.update.reaction_sign());
     let length = inputs.initial.len();
     let node = samples * d;
-    let mut states = vec![T::ZERO; (plan.depth + 1) * length];
+    let mut states = Buffer::any((plan.depth + 1) * length);
     states[..length].copy_from_slice(&swap_leading(inputs.initial, samples, nodes, d));
     let group_nodes = groups(plan).first().map_or(1, |g| g.len());
     for layer in 0..plan.depth {
@@ -146,8 +147,8 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
     let (d, samples, nodes) = (plan.width, plan.samples(), plan.nodes());
     let length = gradient.len();
     let mut adjoint = swap_leading(gradient, samples, nodes, d);
-    let mut scaled = vec![T::ZERO; plan.depth * length];
-    let mut sent = vec![T::ZERO; plan.edges() * samples * d];
+    let mut scaled = Buffer::any(plan.depth * length);
+    let mut sent = Buffer::any(plan.edges() * samples * d);
     let mut features = vec![T::ZERO; inputs.features.len()];
     let mut last_layer = vec![T::ZERO; inputs.last_layer.len()];
     for layer in (0..plan.depth).rev() {

@@ -3,15 +3,14 @@
 //! Samples are independent, so a piece of the batch runs through all layers on one thread; the pieces do
 //! not depend on the number of threads.
 
-use super::{
-    Gradients, Inputs, Saved, add_rows, kernel_blocks, kernel_blocks_backward, reaction_of, relu, scaled_mask,
-};
+use super::{Gradients, Inputs, Saved, add_rows, kernel_blocks, kernel_blocks_backward, mask, reaction_of, relu};
+use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 
-/// Samples of a piece.
-const PIECE: usize = 64;
+/// Samples of a piece: enough rows for a product at full speed.
+const PIECE: usize = 125;
 
 /// A with everything that acts on h(x) itself on its diagonal: sum_y w K, minus the differences, and R.
 pub(crate) fn assemble<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T]) -> Vec<T> {
@@ -42,12 +41,28 @@ pub(crate) fn assemble<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T]) -> Ve
     matrix
 }
 
-pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
+/// carry + step A: what one layer multiplies h with, besides the source and the activation.
+fn propagator<T: Real>(plan: &Plan, mut matrix: Vec<T>) -> Vec<T> {
     let size = plan.nodes() * plan.width;
     let (carry, step) = (T::of(plan.update.carry()), T::of(plan.update.step()));
-    let matrix = assemble(plan, &kernel_blocks(plan, &inputs), inputs.reaction);
+    vectorised(|| {
+        for value in &mut matrix {
+            *value = step * *value;
+        }
+    });
+    for row in 0..size {
+        matrix[row * size + row] += carry;
+    }
+    matrix
+}
+
+pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
+    let size = plan.nodes() * plan.width;
+    let step = T::of(plan.update.step());
+    let matrix = propagator(plan, assemble(plan, &kernel_blocks(plan, &inputs), inputs.reaction));
+    let source: Vec<T> = (0..size).map(|i| step * inputs.source[i % plan.width]).collect();
     let layers = plan.depth + 1;
-    let mut states = vec![T::ZERO; layers * inputs.initial.len()];
+    let mut states = Buffer::any(layers * inputs.initial.len());
     let mut result = vec![T::ZERO; inputs.initial.len()];
     states
         .par_chunks_mut(layers * PIECE * size)
@@ -59,15 +74,11 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
             for layer in 0..plan.depth {
                 let (before, after) = states.split_at_mut((layer + 1) * length);
                 let (h, next) = (&before[layer * length..], &mut after[..length]);
-                vectorised(|| {
-                    for (next, h) in next.chunks_exact_mut(plan.width).zip(h.chunks_exact(plan.width)) {
-                        for ((n, &h), &c) in next.iter_mut().zip(h).zip(inputs.source) {
-                            *n = carry * h + step * c;
-                        }
-                    }
-                });
+                for row in next.chunks_exact_mut(size) {
+                    row.copy_from_slice(&source);
+                }
                 let h = Matrix::new(h, length / size, size);
-                gemm(next, T::ONE, step, h, Matrix::new(&matrix, size, size).t());
+                gemm(next, T::ONE, T::ONE, h, Matrix::new(&matrix, size, size).t());
                 if plan.update.activates(layer, plan.depth) {
                     relu(next);
                 }
@@ -79,38 +90,40 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
 
 pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
     let (d, size) = (plan.width, plan.nodes() * plan.width);
-    let (carry, step) = (T::of(plan.update.carry()), T::of(plan.update.step()));
+    let step = T::of(plan.update.step());
     let layers = plan.depth + 1;
-    let mut initial = gradient.to_vec();
+    let mut initial = vec![T::ZERO; gradient.len()];
     let sums: Vec<(Vec<T>, Vec<T>)> = initial
         .par_chunks_mut(PIECE * size)
+        .zip(gradient.par_chunks(PIECE * size))
         .zip(saved.states.par_chunks(layers * PIECE * size))
-        .map(|(adjoint, states)| {
-            let length = adjoint.len();
+        .map(|((initial, gradient), states)| {
+            let length = gradient.len();
             let samples = length / size;
-            // The scaled adjoints of all layers, kept so that the derivative of A is one product.
-            let mut scaled = vec![T::ZERO; plan.depth * length];
+            // The adjoints after each layer's activation, all kept, so that the derivative of A is one product.
+            let mut adjoints = Buffer::any(plan.depth * length);
+            adjoints[(plan.depth - 1) * length..].copy_from_slice(gradient);
             for layer in (0..plan.depth).rev() {
-                let scaled = &mut scaled[layer * length..(layer + 1) * length];
-                let activated = plan
-                    .update
-                    .activates(layer, plan.depth)
-                    .then(|| &states[(layer + 1) * length..(layer + 2) * length]);
-                scaled_mask(scaled, step, adjoint, activated);
-                let left = Matrix::new(scaled, samples, size);
-                gemm(adjoint, carry, T::ONE, left, Matrix::new(&saved.matrix, size, size));
+                let (before, current) = adjoints.split_at_mut(layer * length);
+                let current = &mut current[..length];
+                if plan.update.activates(layer, plan.depth) {
+                    mask(current, &states[(layer + 1) * length..(layer + 2) * length]);
+                }
+                let next = if layer > 0 { &mut before[(layer - 1) * length..] } else { &mut *initial };
+                let left = Matrix::new(current, samples, size);
+                gemm(next, T::ZERO, T::ONE, left, Matrix::new(&saved.matrix, size, size));
             }
             let mut matrix = vec![T::ZERO; size * size];
             let rows = plan.depth * samples;
             gemm(
                 &mut matrix,
                 T::ZERO,
-                T::ONE,
-                Matrix::new(&scaled, rows, size).t(),
+                step,
+                Matrix::new(&adjoints, rows, size).t(),
                 Matrix::new(&states[..plan.depth * length], rows, size),
             );
-            let mut source = vec![T::ZERO; d];
-            add_rows(&mut source, &scaled);
+            let mut source = vec![T::ZERO; size];
+            add_rows(&mut source, &adjoints);
             (matrix, source)
         })
         .collect();
@@ -120,6 +133,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
         add_rows(&mut matrix, part);
         add_rows(&mut source, source_part);
     }
+    source.iter_mut().for_each(|value| *value = step * *value);
     let (blocks, reaction) = disassemble(plan, &matrix, inputs.reaction.len());
     let (features, last_layer) = kernel_blocks_backward(plan, &inputs, &blocks);
     Gradients { initial, features, last_layer, reaction, source }

@@ -5,6 +5,7 @@ mod contracted;
 mod dense;
 
 use super::plan::{Order, Plan};
+use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm_parallel, vectorised};
 use rayon::prelude::*;
 
@@ -33,10 +34,10 @@ pub struct Gradients<T> {
 }
 
 /// What the forward pass leaves for the backward pass.
-#[derive(Clone, Debug)]
-pub struct Saved<T> {
+#[derive(Debug)]
+pub struct Saved<T: Real> {
     /// The states h_0 … h_L in the order's own layout.
-    states: Vec<T>,
+    states: Buffer<T>,
     /// A, or the blocks K; empty in the contracted order.
     matrix: Vec<T>,
 }
@@ -165,6 +166,15 @@ fn relu<T: Real>(values: &mut [T]) {
     vectorised(|| {
         for v in values {
             *v = if *v > T::ZERO { *v } else { T::ZERO };
+        }
+    })
+}
+
+/// Zero where `activated` is.
+fn mask<T: Real>(gradient: &mut [T], activated: &[T]) {
+    vectorised(|| {
+        for (g, &a) in gradient.iter_mut().zip(activated) {
+            *g = if a > T::ZERO { *g } else { T::ZERO };
         }
     })
 }
