@@ -18,15 +18,8 @@ pub enum Engine {
 impl Engine {
     /// Whether the fused operations run on this device.
     pub fn is_fused(self, device: &Device) -> bool {
-        fn is_flex(device: &DispatchDevice) -> bool {
-            match device {
-                DispatchDevice::Flex(_) => true,
-                #[allow(unreachable_patterns)]
-                _ => false,
-            }
-        }
         let inner = device.clone().without_autodiff();
-        self == Engine::Automatic && is_flex(inner.as_dispatch())
+        self == Engine::Automatic && matches!(inner.as_dispatch(), DispatchDevice::Flex(_))
     }
 }
 

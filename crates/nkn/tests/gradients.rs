@@ -70,7 +70,7 @@ impl Case {
             let noise = numbers(group.values.len(), Seed::new(6).derive(&group.name, 0));
             let shift = |i: usize, n: f64| match group.name.as_str() {
                 "source" => 0.3 * n,
-                "root" => f64::from(i % 4 == 0),
+                "root" => f64::from(i.is_multiple_of(4)),
                 _ => 0.0,
             };
             let values = group.values.iter().zip(noise).enumerate();

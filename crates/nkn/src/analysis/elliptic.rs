@@ -48,7 +48,7 @@ impl Elliptic {
             let own = reaction[k % reaction.len()];
             match model.config.kind {
                 Kind::Nkn => *value += own,
-                Kind::Gkn => *value += f64::from(k % size % (d + 1) == 0) - own,
+                Kind::Gkn => *value += f64::from((k % size).is_multiple_of(d + 1)) - own,
             }
         }
         let step = match model.config.kind {

@@ -36,8 +36,8 @@ pub fn mlp(x: Tensor<2>, parameters: Tensor<1>, shape: &MlpShape, engine: Engine
 pub fn mlp_portable(x: Tensor<2>, parameters: Tensor<1>, shape: &MlpShape) -> Tensor<2> {
     let mut rows = x;
     for (index, layer) in shape.layers().iter().enumerate() {
-        let weight = parameters.clone().slice([layer.start..layer.bias()]).reshape([layer.outputs, layer.inputs]);
-        let bias = parameters.clone().slice([layer.bias()..layer.end()]).reshape([1, layer.outputs]);
+        let weight = parameters.clone().slice(layer.start..layer.bias()).reshape([layer.outputs, layer.inputs]);
+        let bias = parameters.clone().slice(layer.bias()..layer.end()).reshape([1, layer.outputs]);
         rows = rows.matmul(weight.transpose()) + bias;
         if shape.activates(index) {
             rows = relu(rows);

@@ -76,8 +76,8 @@ pub fn forward(
     };
     debug_assert_eq!(parameters.get("lift").dims()[0], (dim + fields + 1) * d);
     let project = parameters.get("project");
-    let weight = project.clone().slice([0..d]).reshape([d, 1]);
-    let bias = project.slice([d..d + 1]).reshape([1, 1]);
+    let weight = project.clone().slice(0..d).reshape([d, 1]);
+    let bias = project.slice(d..d + 1).reshape([1, 1]);
     let output = last.reshape([samples * nodes, d]).matmul(weight) + bias;
     let output = output.reshape([samples, nodes]);
     Ok(match &batch.decode {
@@ -96,8 +96,8 @@ pub fn kernel_blocks(
     let size = config.width * config.width;
     let [_, width] = parts.features.dims();
     let split = size * width;
-    let weight = parts.last_layer.clone().slice([0..split]).reshape([size, width]);
-    let bias = parts.last_layer.slice([split..split + size]).reshape([1, size]);
+    let weight = parts.last_layer.clone().slice(0..split).reshape([size, width]);
+    let bias = parts.last_layer.slice(split..split + size).reshape([1, size]);
     let blocks = parts.features.matmul(weight.transpose()) + bias;
     let values = |tensor: Tensor<2>| tensor.into_data().iter::<f64>().collect();
     Ok((values(blocks), values(parts.reaction)))
@@ -107,8 +107,8 @@ pub fn kernel_blocks(
 fn lift(parameters: Tensor<1>, batch: &Batch, d: usize) -> Tensor<3> {
     let [samples, nodes, _] = batch.fields.dims();
     let [_, width] = batch.lift_inputs.dims();
-    let weight = parameters.clone().slice([0..width * d]).reshape([d, width]);
-    let bias = parameters.slice([width * d..(width + 1) * d]).reshape([1, d]);
+    let weight = parameters.clone().slice(0..width * d).reshape([d, width]);
+    let bias = parameters.slice(width * d..(width + 1) * d).reshape([1, d]);
     let lifted = batch.lift_inputs.clone().matmul(weight.transpose()) + bias;
     lifted.reshape([samples, nodes, d])
 }
@@ -135,15 +135,11 @@ fn kernel_parts(config: &ModelConfig, parameters: &ParameterTensors, batch: &Bat
     let (features, hidden) = match shape.hidden() {
         Some(hidden) => {
             let split = hidden.parameters();
-            (mlp(inputs, kernel.clone().slice([0..split]), &hidden, engine), split)
+            (mlp(inputs, kernel.clone().slice(0..split), &hidden, engine), split)
         }
         None => (inputs, 0),
     };
-    Ok(Parts {
-        features,
-        last_layer: kernel.slice([hidden..count]),
-        ..rest_of_parts(config, parameters, batch, engine)?
-    })
+    Ok(Parts { features, last_layer: kernel.slice(hidden..count), ..rest_of_parts(config, parameters, batch, engine)? })
 }
 
 /// R and c, with placeholders for the kernel.

@@ -24,8 +24,8 @@ impl Integral {
         let device = parts.features.device();
         let [_, width] = parts.features.dims();
         let split = d * d * width;
-        let weight = parts.last_layer.clone().slice([0..split]).reshape([d * d, width]);
-        let bias = parts.last_layer.clone().slice([split..split + d * d]).reshape([1, d * d]);
+        let weight = parts.last_layer.clone().slice(0..split).reshape([d * d, width]);
+        let bias = parts.last_layer.clone().slice(split..split + d * d).reshape([1, d * d]);
         let blocks = parts.features.clone().matmul(weight.transpose()) + bias;
         let edges = plan.edges();
         let rows = (!plan.rows.is_shared()).then(|| {

@@ -102,7 +102,7 @@ impl Soap {
                 gemm_parallel(&mut side.average, adam.beta2, adam.rest2, product.0, product.1);
             }
         }
-        if step % every == 0 {
+        if step.is_multiple_of(every) {
             self.refresh(second);
         }
     }
@@ -205,8 +205,7 @@ mod tests {
     fn bases_stay_orthonormal_and_find_the_eigenvectors() {
         // A diagonal average with well separated entries, seen from a turned basis.
         let length = 6;
-        let average: Vec<f32> =
-            (0..36).map(|k| if k / 6 == k % 6 { 4f32.powi(-(k as i32 / 6)) } else { 0.0 }).collect();
+        let average: Vec<f32> = (0..36).map(|k| if k / 6 == k % 6 { 4f32.powi(-(k / 6)) } else { 0.0 }).collect();
         let start: Vec<f32> = (0..36).map(|k| ((k * 7 % 11) as f32).sin()).collect();
         let mut side = Side { average, basis: orthonormal(&start, length) };
         for _ in 0..40 {

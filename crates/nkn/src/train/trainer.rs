@@ -292,13 +292,13 @@ impl Trainer<'_> {
             let mut records = Vec::new();
             let record = |split, metric, value| Record { depth, epoch: state.epoch, split, metric, value };
             let is_last = state.epoch == epochs;
-            if state.epoch % self.config.record_every == 0 || is_last {
+            if state.epoch.is_multiple_of(self.config.record_every) || is_last {
                 records.push(record("train", "loss", loss));
                 records.push(record("train", "learning_rate", rate));
                 records.push(record("train", "gradient_norm", norm));
             }
             if let Some(test) = &test
-                && (state.epoch % self.config.evaluate_every == 0 || is_last)
+                && (state.epoch.is_multiple_of(self.config.evaluate_every) || is_last)
             {
                 let error = mean(&test.errors(self.model, &state.parameters)?);
                 records.push(record("test", "relative_l2", error));
