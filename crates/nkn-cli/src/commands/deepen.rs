@@ -3,7 +3,7 @@
 use crate::Global;
 use anyhow::{Result, bail};
 use clap::Args;
-use nkn::run::{Existing, RunFolder};
+use nkn::run::RunFolder;
 use nkn::train::{Initialisation, PerDepth};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,15 +22,8 @@ pub struct Options {
     /// Learning rate [default: as in the run's last depth]
     #[arg(long)]
     learning_rate: Option<f64>,
-    /// The new run's folder [default: RUN-L32]
-    #[arg(long, value_name = "FOLDER")]
-    out: Option<PathBuf>,
-    /// Continue an interrupted deepening from its checkpoint
-    #[arg(long, conflicts_with = "force")]
-    resume: bool,
-    /// Replace a run that is already there
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    destination: super::Destination,
 }
 
 /// Runs the command.
@@ -53,16 +46,11 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     config.train.initialisation = Initialisation::ShallowToDeep;
     config.train.check()?;
     let data = config.data.load()?;
-    let out = options.out.clone().unwrap_or_else(|| {
+    let out = options.destination.out.clone().unwrap_or_else(|| {
         let mut name = options.run.file_name().unwrap_or_default().to_os_string();
         name.push(format!("-L{}", options.to));
         options.run.with_file_name(name)
     });
-    let existing = match (options.resume, options.force) {
-        (true, _) => Existing::Resume,
-        (_, true) => Existing::Replace,
-        _ => Existing::Refuse,
-    };
-    let folder = RunFolder::create(&out, &config, existing)?;
+    let folder = RunFolder::create(&out, &config, options.destination.existing())?;
     super::train::train(global, &folder, &data, Some(model.parameters))
 }

@@ -1,5 +1,9 @@
 //! One file per command.
 
+use clap::Args;
+use nkn::run::Existing;
+use std::path::PathBuf;
+
 pub mod bench;
 pub mod data;
 pub mod deepen;
@@ -9,3 +13,28 @@ pub mod quickstart;
 pub mod report;
 pub mod spectrum;
 pub mod train;
+
+/// Where a run goes.
+#[derive(Args)]
+pub struct Destination {
+    /// The new run's folder [default: runs/NAME of the configuration file, or RUN-L32 when deepening]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// Continue an interrupted run from its checkpoint
+    #[arg(long, conflicts_with = "force")]
+    resume: bool,
+    /// Replace a run that is already there
+    #[arg(long)]
+    force: bool,
+}
+
+impl Destination {
+    /// What to do about a folder that is already there.
+    pub fn existing(&self) -> Existing {
+        match (self.resume, self.force) {
+            (true, _) => Existing::Resume,
+            (_, true) => Existing::Replace,
+            _ => Existing::Refuse,
+        }
+    }
+}

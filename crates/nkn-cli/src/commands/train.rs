@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use nkn::Device;
 use nkn::model::{Batch, BatchOptions, Normalisers, Parameters, Work};
-use nkn::run::{Data, Existing, RunConfig, RunFolder};
+use nkn::run::{Data, RunConfig, RunFolder};
 use nkn::train::Outcome;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,15 +19,8 @@ pub struct Options {
     /// Change a setting: --set train.seed=1 --set train.depths=[1,2]
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// The run's folder [default: runs/NAME of the configuration file]
-    #[arg(long, value_name = "FOLDER")]
-    out: Option<PathBuf>,
-    /// Continue an interrupted run from its checkpoint
-    #[arg(long, conflicts_with = "force")]
-    resume: bool,
-    /// Replace a run that is already there
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    destination: super::Destination,
     /// Only say what the run would take: parameters, kernel rows, operations, memory
     #[arg(long)]
     dry_run: bool,
@@ -41,16 +34,11 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     if options.dry_run {
         return dry_run(global, &config, &data);
     }
-    let out = options.out.clone().unwrap_or_else(|| {
+    let out = options.destination.out.clone().unwrap_or_else(|| {
         let name = options.config.file_stem().unwrap_or_default();
         Path::new("runs").join(name)
     });
-    let existing = match (options.resume, options.force) {
-        (true, _) => Existing::Resume,
-        (_, true) => Existing::Replace,
-        _ => Existing::Refuse,
-    };
-    let folder = RunFolder::create(&out, &config, existing)?;
+    let folder = RunFolder::create(&out, &config, options.destination.existing())?;
     train(global, &folder, &data, None)
 }
 

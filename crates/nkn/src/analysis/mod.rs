@@ -1,5 +1,6 @@
 //! What a trained network is: its spectrum, its stability, the Green's function it has learned.
 
+mod arnoldi;
 mod elliptic;
 mod green;
 pub mod spectrum;

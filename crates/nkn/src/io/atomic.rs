@@ -5,29 +5,31 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
-/// Replaces a file's content: written beside it, flushed to the disk, renamed over it, and the folder flushed.
+/// Replaces a file's content by the given bytes; see [`replace_atomically`].
+pub fn write_atomically(path: &Path, content: &[u8]) -> Result<()> {
+    replace_atomically(path, |mut file| file.write_all(content).map(|()| file))
+}
+
+/// Replaces a file's content by what `write` puts into the file it is given (and returns): written beside it, flushed to the
+/// disk, renamed over it, and the folder flushed.
 ///
 /// Killed before the rename: the old file is untouched and a `.tmp` file remains, which the next write
 /// replaces. Killed after it: the new file is complete. On an error (a full disk, say) the `.tmp` is removed.
-pub fn write_atomically(path: &Path, content: &[u8]) -> Result<()> {
+pub fn replace_atomically(path: &Path, write: impl FnOnce(File) -> std::io::Result<File>) -> Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".tmp");
     let beside = path.with_file_name(name);
-    let write = || -> std::io::Result<()> {
-        let mut file = File::create(&beside)?;
-        file.write_all(content)?;
-        file.sync_all()?;
+    let run = || -> std::io::Result<()> {
+        write(File::create(&beside)?)?.sync_all()?;
         fs::rename(&beside, path)?;
-        if let Some(folder) = path.parent() {
-            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            // Some file systems cannot open a folder for flushing; the rename has happened all the same.
-            if let Ok(folder) = File::open(folder) {
-                let _ = folder.sync_all();
-            }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // Some file systems cannot open a folder for flushing; the rename has happened all the same.
+        if let Ok(folder) = File::open(folder) {
+            let _ = folder.sync_all();
         }
         Ok(())
     };
-    write().map_err(|error| {
+    run().map_err(|error| {
         let _ = fs::remove_file(&beside);
         Error::io(path, "write")(error)
     })

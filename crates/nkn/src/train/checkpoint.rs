@@ -6,7 +6,7 @@
 
 use super::config::TrainConfig;
 use super::optimiser::Optimiser;
-use super::trainer::{DepthResult, State};
+use super::state::{DepthResult, State};
 use crate::io::tensors::{Piece, decode, encode, parameter_pieces, read_parameters, values};
 use crate::io::write_atomically;
 use crate::model::{ModelConfig, Parameters};

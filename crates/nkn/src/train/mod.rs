@@ -7,6 +7,8 @@ mod loss;
 mod optimiser;
 mod schedule;
 mod soap;
+mod state;
+mod steps;
 mod trainer;
 
 pub use config::{Initialisation, LossKind, PerDepth, TrainConfig};
@@ -14,4 +16,5 @@ pub use evaluation::Evaluation;
 pub use loss::loss;
 pub use optimiser::{Optimiser, OptimiserKind};
 pub use schedule::{ScheduleConfig, ScheduleKind};
-pub use trainer::{DepthResult, Event, Outcome, Record, State, Trainer};
+pub use state::{DepthResult, Event, Outcome, Record, State};
+pub use trainer::Trainer;

@@ -2,123 +2,17 @@
 
 use super::config::{Initialisation, TrainConfig};
 use super::evaluation::Evaluation;
-use super::loss::loss;
 use super::optimiser::Optimiser;
 use super::schedule::ScheduleKind;
+use super::state::{DepthResult, Event, Outcome, Record, State};
+use super::steps::{Steps, prepare, step};
+use crate::Result;
 use crate::engine::Engine;
 use crate::field::{Samples, mean};
 use crate::model::{Batch, BatchOptions, Model, ModelConfig, Normalisers, Parameters, Work, forward};
 use crate::seed::Seed;
-use crate::{Error, Result};
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{DType, Device};
 use std::time::{Duration, Instant};
-
-/// Everything that changes while training: with it a training continues to the bit.
-#[derive(Clone, Debug, PartialEq)]
-pub struct State {
-    /// Position on the ladder.
-    pub rung: usize,
-    /// Epochs done at this depth.
-    pub epoch: usize,
-    /// The weights.
-    pub parameters: Parameters,
-    /// The optimiser's moments.
-    pub optimiser: Optimiser,
-    /// The weights with the lowest training loss at this depth, and that loss.
-    pub best: Parameters,
-    /// Infinite before the first epoch.
-    pub best_loss: f64,
-    /// The epoch of the last improvement that counts for plateaus, and its loss.
-    pub improved_at: usize,
-    /// Infinite before the first epoch.
-    pub improved_loss: f64,
-    /// Reductions that a plateau schedule has made, and the epoch of the last.
-    pub reductions: u32,
-    /// Epoch of the last reduction.
-    pub reduced_at: usize,
-    /// Finished depths.
-    pub results: Vec<DepthResult>,
-    /// Length of metrics.csv when the state was taken.
-    pub recorded_bytes: u64,
-    /// Seconds spent, over all sessions.
-    pub seconds: f64,
-}
-
-/// A finished depth.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct DepthResult {
-    /// L.
-    pub depth: usize,
-    /// Epochs trained.
-    pub epochs: usize,
-    /// Mean relative L2 error on the training samples, best weights.
-    pub train: f64,
-    /// The mean of the squares.
-    pub train_squared: f64,
-    /// On the test samples, if there are any.
-    pub test: Option<f64>,
-    /// The mean of the squares.
-    pub test_squared: Option<f64>,
-    /// Seconds spent at this depth and before.
-    pub seconds: f64,
-}
-
-/// A row of metrics.csv.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Record {
-    /// L.
-    pub depth: usize,
-    /// Epochs done at this depth.
-    pub epoch: usize,
-    /// `train` or `test`.
-    pub split: &'static str,
-    /// `loss`, `relative_l2`, `learning_rate`, `gradient_norm`.
-    pub metric: &'static str,
-    /// The value.
-    pub value: f64,
-}
-
-/// What a training tells while it runs.
-pub enum Event<'a> {
-    /// A depth begins, or is taken up again.
-    Depth {
-        /// L.
-        depth: usize,
-        /// Epochs that it will take at most.
-        epochs: usize,
-        /// What one step takes.
-        work: Work,
-    },
-    /// An epoch is done.
-    Epoch {
-        /// The state after it.
-        state: &'a State,
-        /// Mean loss of its steps.
-        loss: f64,
-        /// The newest test error.
-        test: Option<f64>,
-    },
-    /// Numbers for metrics.csv.
-    Records(&'a [Record]),
-    /// A depth is finished.
-    Finished {
-        /// Its errors.
-        result: &'a DepthResult,
-        /// The best weights.
-        model: &'a Model,
-    },
-    /// The state is to be saved; the receiver fills in what it has recorded.
-    Checkpoint(&'a mut State),
-}
-
-/// How a training ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// All depths are done.
-    Complete,
-    /// It was asked to stop, and has saved its state.
-    Interrupted,
-}
 
 /// A training made of its parts.
 pub struct Trainer<'a> {
@@ -250,7 +144,7 @@ impl Trainer<'_> {
         Ok(())
     }
 
-    fn options(&self, depth: usize, autodiff: bool) -> BatchOptions {
+    pub(super) fn options(&self, depth: usize, autodiff: bool) -> BatchOptions {
         let device = if autodiff { self.device.clone().autodiff() } else { self.device.clone() };
         let budget = self.config.memory_gib * (1u64 << 30) as f64;
         BatchOptions { budget, ..BatchOptions::new(depth, &device) }
@@ -365,7 +259,7 @@ impl Trainer<'_> {
         (self.observer)(Event::Finished { result: &result, model: &model })
     }
 
-    fn is_full_batch(&self) -> bool {
+    pub(super) fn is_full_batch(&self) -> bool {
         self.config.batch.is_none_or(|batch| batch >= self.train.count)
     }
 
@@ -405,124 +299,4 @@ impl Clock {
         state.seconds += self.since.elapsed().as_secs_f64();
         self.since = Instant::now();
     }
-}
-
-/// The batches of a depth.
-struct Steps {
-    /// The whole set as one batch, prepared once.
-    full: Option<(Batch, Tensor<2>)>,
-}
-
-impl Steps {
-    fn new(trainer: &Trainer, depth: usize, normalisers: &Normalisers) -> Result<Self> {
-        let full = trainer.is_full_batch().then(|| prepare(trainer, normalisers, depth, trainer.train)).transpose()?;
-        Ok(Self { full })
-    }
-
-    /// What a step takes, before the first one.
-    fn work(&self, trainer: &Trainer, normalisers: &Normalisers, depth: usize) -> Result<Work> {
-        let dim = trainer.train.domain.dim();
-        if let Some((batch, _)) = &self.full {
-            return Work::of(trainer.model, dim, batch);
-        }
-        let first: Vec<usize> = (0..trainer.config.batch.unwrap_or(1)).collect();
-        let (batch, _) = prepare(trainer, normalisers, depth, &trainer.train.select(&first))?;
-        Work::of(trainer.model, dim, &batch)
-    }
-
-    /// One pass over the data: the mean loss and the last gradient's norm.
-    fn epoch(
-        &mut self,
-        trainer: &Trainer,
-        normalisers: &Normalisers,
-        depth: usize,
-        rate: f64,
-        state: &mut State,
-    ) -> Result<(f64, f64)> {
-        if let Some((batch, truth)) = &self.full {
-            return step(trainer, batch, truth, depth, rate, state);
-        }
-        let size = trainer.config.batch.unwrap_or(trainer.train.count);
-        let seed = Seed::new(trainer.config.seed).derive("shuffle", state.rung as u64);
-        let order = seed.derive("epoch", state.epoch as u64).permutation(trainer.train.count);
-        let (mut total, mut norm) = (0.0, 0.0);
-        for indices in order.chunks(size) {
-            let (batch, truth) = prepare(trainer, normalisers, depth, &trainer.train.select(indices))?;
-            let (loss, length) = step(trainer, &batch, &truth, depth, rate, state)?;
-            total += loss * indices.len() as f64;
-            norm = length;
-        }
-        Ok((total / trainer.train.count as f64, norm))
-    }
-}
-
-fn prepare(
-    trainer: &Trainer,
-    normalisers: &Normalisers,
-    depth: usize,
-    samples: &Samples,
-) -> Result<(Batch, Tensor<2>)> {
-    let options = trainer.options(depth, true);
-    let batch = Batch::new(trainer.model, normalisers, samples, &options)?;
-    let truth = TensorData::new(samples.output()?.to_vec(), [samples.count, samples.nodes()]);
-    Ok((batch, Tensor::from_data(truth, (&options.device, options.dtype))))
-}
-
-/// One step of the optimiser: the loss before it and the gradient's norm.
-fn step(
-    trainer: &Trainer,
-    batch: &Batch,
-    truth: &Tensor<2>,
-    depth: usize,
-    rate: f64,
-    state: &mut State,
-) -> Result<(f64, f64)> {
-    let (value, mut gradients) = gradients(trainer, batch, truth, &state.parameters)?;
-    let place = || format!("at depth {depth}, epoch {}", state.epoch + 1);
-    let hint = "lower train.learning_rate, add train.clip, or normalise the data; the last checkpoint is intact";
-    let finite = |what: String, got: f64| {
-        if got.is_finite() {
-            return Ok(());
-        }
-        Err(Error::NotFinite { what, got, place: place(), hint: hint.into() })
-    };
-    finite("the training loss".into(), value)?;
-    let mut square = 0.0;
-    for (gradient, group) in gradients.iter().zip(&state.parameters.groups) {
-        let own: f64 = gradient.iter().map(|&g| g as f64 * g as f64).sum();
-        finite(format!("the gradient of {:?}", group.name), own)?;
-        square += own;
-    }
-    let norm = square.sqrt();
-    if let Some(clip) = trainer.config.clip
-        && norm > clip
-    {
-        let scale = (clip / norm) as f32;
-        gradients.iter_mut().flatten().for_each(|g| *g *= scale);
-    }
-    state.optimiser.step(trainer.config, rate, &mut state.parameters, &mut gradients);
-    Ok((value, norm))
-}
-
-/// The loss of a batch and its gradients, one vector per parameter group.
-fn gradients(
-    trainer: &Trainer,
-    batch: &Batch,
-    truth: &Tensor<2>,
-    parameters: &Parameters,
-) -> Result<(f64, Vec<Vec<f32>>)> {
-    let tensors = parameters.tensors(&batch.points.device(), DType::F32).require_grad();
-    let prediction = forward(trainer.model, &tensors, batch, Engine::Automatic)?;
-    let loss = loss(trainer.config.loss, prediction, truth.clone());
-    let mut computed = loss.backward();
-    let value = loss.into_scalar::<f32>() as f64;
-    let gradients = tensors
-        .iter()
-        .zip(&parameters.groups)
-        .map(|((_, tensor), group)| match tensor.grad_remove(&mut computed) {
-            Some(gradient) => gradient.into_data().try_into_vec::<f32>().expect("single precision"),
-            None => vec![0.0; group.values.len()],
-        })
-        .collect();
-    Ok((value, gradients))
 }

@@ -1,0 +1,131 @@
+//! Single steps: a batch, its loss, its gradients, and the optimiser.
+
+use super::loss::loss;
+use super::state::State;
+use super::trainer::Trainer;
+use crate::engine::Engine;
+use crate::field::Samples;
+use crate::model::{Batch, Normalisers, Parameters, Work, forward};
+use crate::seed::Seed;
+use crate::{Error, Result};
+use burn::tensor::{DType, Tensor, TensorData};
+
+/// The batches of a depth.
+pub(super) struct Steps {
+    /// The whole set as one batch, prepared once.
+    full: Option<(Batch, Tensor<2>)>,
+}
+
+impl Steps {
+    pub fn new(trainer: &Trainer, depth: usize, normalisers: &Normalisers) -> Result<Self> {
+        let full = trainer.is_full_batch().then(|| prepare(trainer, normalisers, depth, trainer.train)).transpose()?;
+        Ok(Self { full })
+    }
+
+    /// What a step takes, before the first one.
+    pub fn work(&self, trainer: &Trainer, normalisers: &Normalisers, depth: usize) -> Result<Work> {
+        let dim = trainer.train.domain.dim();
+        if let Some((batch, _)) = &self.full {
+            return Work::of(trainer.model, dim, batch);
+        }
+        let first: Vec<usize> = (0..trainer.config.batch.unwrap_or(1)).collect();
+        let (batch, _) = prepare(trainer, normalisers, depth, &trainer.train.select(&first))?;
+        Work::of(trainer.model, dim, &batch)
+    }
+
+    /// One pass over the data: the mean loss and the last gradient's norm.
+    pub fn epoch(
+        &mut self,
+        trainer: &Trainer,
+        normalisers: &Normalisers,
+        depth: usize,
+        rate: f64,
+        state: &mut State,
+    ) -> Result<(f64, f64)> {
+        if let Some((batch, truth)) = &self.full {
+            return step(trainer, batch, truth, depth, rate, state);
+        }
+        let size = trainer.config.batch.unwrap_or(trainer.train.count);
+        let seed = Seed::new(trainer.config.seed).derive("shuffle", state.rung as u64);
+        let order = seed.derive("epoch", state.epoch as u64).permutation(trainer.train.count);
+        let (mut total, mut norm) = (0.0, 0.0);
+        for indices in order.chunks(size) {
+            let (batch, truth) = prepare(trainer, normalisers, depth, &trainer.train.select(indices))?;
+            let (loss, length) = step(trainer, &batch, &truth, depth, rate, state)?;
+            total += loss * indices.len() as f64;
+            norm = length;
+        }
+        Ok((total / trainer.train.count as f64, norm))
+    }
+}
+
+pub(super) fn prepare(
+    trainer: &Trainer,
+    normalisers: &Normalisers,
+    depth: usize,
+    samples: &Samples,
+) -> Result<(Batch, Tensor<2>)> {
+    let options = trainer.options(depth, true);
+    let batch = Batch::new(trainer.model, normalisers, samples, &options)?;
+    let truth = TensorData::new(samples.output()?.to_vec(), [samples.count, samples.nodes()]);
+    Ok((batch, Tensor::from_data(truth, (&options.device, options.dtype))))
+}
+
+/// One step of the optimiser: the loss before it and the gradient's norm.
+pub(super) fn step(
+    trainer: &Trainer,
+    batch: &Batch,
+    truth: &Tensor<2>,
+    depth: usize,
+    rate: f64,
+    state: &mut State,
+) -> Result<(f64, f64)> {
+    let (value, mut gradients) = gradients(trainer, batch, truth, &state.parameters)?;
+    let place = || format!("at depth {depth}, epoch {}", state.epoch + 1);
+    let hint = "lower train.learning_rate, add train.clip, or normalise the data; the last checkpoint is intact";
+    let finite = |what: String, got: f64| {
+        if got.is_finite() {
+            return Ok(());
+        }
+        Err(Error::NotFinite { what, got, place: place(), hint: hint.into() })
+    };
+    finite("the training loss".into(), value)?;
+    let mut square = 0.0;
+    for (gradient, group) in gradients.iter().zip(&state.parameters.groups) {
+        let own: f64 = gradient.iter().map(|&g| g as f64 * g as f64).sum();
+        finite(format!("the gradient of {:?}", group.name), own)?;
+        square += own;
+    }
+    let norm = square.sqrt();
+    if let Some(clip) = trainer.config.clip
+        && norm > clip
+    {
+        let scale = (clip / norm) as f32;
+        gradients.iter_mut().flatten().for_each(|g| *g *= scale);
+    }
+    state.optimiser.step(trainer.config, rate, &mut state.parameters, &mut gradients);
+    Ok((value, norm))
+}
+
+/// The loss of a batch and its gradients, one vector per parameter group.
+fn gradients(
+    trainer: &Trainer,
+    batch: &Batch,
+    truth: &Tensor<2>,
+    parameters: &Parameters,
+) -> Result<(f64, Vec<Vec<f32>>)> {
+    let tensors = parameters.tensors(&batch.points.device(), DType::F32).require_grad();
+    let prediction = forward(trainer.model, &tensors, batch, Engine::Automatic)?;
+    let loss = loss(trainer.config.loss, prediction, truth.clone());
+    let mut computed = loss.backward();
+    let value = loss.into_scalar::<f32>() as f64;
+    let gradients = tensors
+        .iter()
+        .zip(&parameters.groups)
+        .map(|((_, tensor), group)| match tensor.grad_remove(&mut computed) {
+            Some(gradient) => gradient.into_data().try_into_vec::<f32>().expect("single precision"),
+            None => vec![0.0; group.values.len()],
+        })
+        .collect();
+    Ok((value, gradients))
+}
