@@ -23,7 +23,7 @@ pub fn forward<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T]) -> Vec<Buff
     let layers = shape.layers();
     let rows = x.len() / shape.inputs();
     let block = block_rows(rows);
-    let narrow = transposed_narrow_weights(&layers, parameters);
+    let transposed = transposed_weights(&layers, parameters);
     let mut activations: Vec<Buffer<T>> = layers.iter().map(|layer| Buffer::any(rows * layer.outputs)).collect();
     // One mutable piece of every layer's output per block.
     let mut pieces: Vec<Vec<&mut [T]>> = Vec::new();
@@ -42,18 +42,13 @@ pub fn forward<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T]) -> Vec<Buff
             let output = &mut *after[0];
             let bias = &parameters[layer.bias()..layer.end()];
             let activate = shape.activates(index);
-            if let Some(weight) = &narrow[index] {
+            let weight = &transposed[index];
+            if layer.inputs <= NARROW {
                 narrow_layer(layer, weight, bias, activate, input, output);
             } else {
                 let rows = input.len() / layer.inputs;
-                let weight = &parameters[layer.start..layer.bias()];
-                gemm(
-                    output,
-                    T::ZERO,
-                    T::ONE,
-                    Matrix::new(input, rows, layer.inputs),
-                    Matrix::new(weight, layer.outputs, layer.inputs).t(),
-                );
+                let input = Matrix::new(input, rows, layer.inputs);
+                gemm(output, T::ZERO, T::ONE, input, Matrix::new(weight, layer.inputs, layer.outputs));
                 add_bias(output, bias, activate);
             }
         }
@@ -249,18 +244,23 @@ fn block_rows(rows: usize) -> usize {
     rows.div_ceil(blocks).max(1)
 }
 
-fn transposed_narrow_weights<T: Real>(layers: &[LayerSpan], parameters: &[T]) -> Vec<Option<Vec<T>>> {
+/// Each layer's weight as inputs x outputs: the orientation in which the forward product is fastest.
+fn transposed_weights<T: Real>(layers: &[LayerSpan], parameters: &[T]) -> Vec<Vec<T>> {
     let transpose = |layer: &LayerSpan| {
         let weight = &parameters[layer.start..layer.bias()];
         let mut result = vec![T::ZERO; weight.len()];
-        for output in 0..layer.outputs {
+        // Tiles, so that both sides stay in the cache.
+        const TILE: usize = 16;
+        for first in (0..layer.outputs).step_by(TILE) {
             for input in 0..layer.inputs {
-                result[input * layer.outputs + output] = weight[output * layer.inputs + input];
+                for output in first..layer.outputs.min(first + TILE) {
+                    result[input * layer.outputs + output] = weight[output * layer.inputs + input];
+                }
             }
         }
         result
     };
-    layers.iter().map(|layer| (layer.inputs <= NARROW).then(|| transpose(layer))).collect()
+    layers.iter().map(transpose).collect()
 }
 
 fn narrow_layer<T: Real>(
@@ -273,19 +273,26 @@ fn narrow_layer<T: Real>(
 ) {
     vectorised(|| {
         for (input, output) in input.chunks_exact(layer.inputs).zip(output.chunks_exact_mut(layer.outputs)) {
-            output.copy_from_slice(bias);
-            for (&value, weights) in input.iter().zip(transposed.chunks_exact(layer.outputs)) {
-                for (o, &w) in output.iter_mut().zip(weights) {
-                    *o += value * w;
-                }
-            }
-            if activate {
-                for o in output.iter_mut() {
-                    *o = relu(*o);
-                }
-            }
+            narrow_row(transposed, bias, activate, input, output);
         }
     })
+}
+
+/// One row; inlined, so that it is compiled for the vectors of its caller.
+#[inline(always)]
+fn narrow_row<T: Real>(transposed: &[T], bias: &[T], activate: bool, input: &[T], output: &mut [T]) {
+    let width = output.len();
+    output.copy_from_slice(&bias[..width]);
+    for (&value, weights) in input.iter().zip(transposed.chunks_exact(width)) {
+        for (o, &w) in output.iter_mut().zip(weights) {
+            *o += value * w;
+        }
+    }
+    if activate {
+        for o in output.iter_mut() {
+            *o = relu(*o);
+        }
+    }
 }
 
 fn add_narrow_products<T: Real>(transposed: &mut [T], layer: &LayerSpan, gradient: &[T], input: &[T]) {
