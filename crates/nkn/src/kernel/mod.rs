@@ -1,5 +1,6 @@
 //! The kernel and reaction networks, and the table of distinct inputs on which the kernel is evaluated.
 
+mod active;
 mod fused;
 mod mlp;
 mod op;

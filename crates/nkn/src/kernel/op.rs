@@ -1,7 +1,6 @@
 //! The perceptron as a Burn operation: fused on the CPU backend Flex, Burn primitives on every other backend.
 
 use super::{fused, mlp::MlpShape};
-use crate::buffer::Buffer;
 use crate::engine::{Engine, contiguous, flex_tensor, slice};
 use crate::linalg::Real;
 use burn::backend::autodiff::{
@@ -46,29 +45,24 @@ pub fn mlp_portable(x: Tensor<2>, parameters: Tensor<1>, shape: &MlpShape) -> Te
     rows
 }
 
-/// The layers' outputs below the last, in either precision; shared, not copied, when the graph is.
+/// What the forward pass leaves, in either precision; shared, not copied, when the graph is.
 #[derive(Clone, Debug)]
 enum Hidden {
-    Single(Arc<Vec<Buffer<f32>>>),
-    Double(Arc<Vec<Buffer<f64>>>),
+    Single(Arc<fused::Hidden<f32>>),
+    Double(Arc<fused::Hidden<f64>>),
 }
 
 /// The output, and what lies below it.
 fn forward(x: &FlexTensor, parameters: &FlexTensor, shape: &MlpShape) -> (FlexTensor, Hidden) {
     let size = [x.layout().shape()[0], shape.outputs()];
-    fn run<T: Real>(x: &FlexTensor, parameters: &FlexTensor, shape: &MlpShape) -> (Vec<T>, Arc<Vec<Buffer<T>>>) {
-        let mut activations = fused::forward::<T>(shape, slice(x), slice(parameters));
-        let output = activations.pop().expect("a perceptron has layers");
-        (output.to_vec(), Arc::new(activations))
-    }
     match x.dtype() {
         DType::F64 => {
-            let (output, hidden) = run::<f64>(x, parameters, shape);
-            (flex_tensor(output, size), Hidden::Double(hidden))
+            let (output, hidden) = fused::forward::<f64>(shape, slice(x), slice(parameters));
+            (flex_tensor(output, size), Hidden::Double(Arc::new(hidden)))
         }
         _ => {
-            let (output, hidden) = run::<f32>(x, parameters, shape);
-            (flex_tensor(output, size), Hidden::Single(hidden))
+            let (output, hidden) = fused::forward::<f32>(shape, slice(x), slice(parameters));
+            (flex_tensor(output, size), Hidden::Single(Arc::new(hidden)))
         }
     }
 }
@@ -128,14 +122,13 @@ impl Backward<Flex, 2> for MlpBackward {
 
 fn backward<T: Real>(
     state: &MlpState,
-    hidden: &[Buffer<T>],
+    hidden: &fused::Hidden<T>,
     gradient: &FlexTensor,
     want_x: bool,
 ) -> (Option<FlexTensor>, FlexTensor) {
-    let mut activations: Vec<&[T]> = hidden.iter().map(|buffer| &**buffer).collect();
-    activations.push(slice(&state.output));
     let (x, parameters) = (slice(&state.x), slice(&state.parameters));
-    let result = fused::backward::<T>(&state.shape, x, parameters, &activations, slice(gradient), want_x);
+    let output = slice(&state.output);
+    let result = fused::backward::<T>(&state.shape, x, parameters, hidden, output, slice(gradient), want_x);
     let size = result.parameters.len();
     (
         result.x.map(|values| flex_tensor(values, state.x.layout().shape().clone())),

@@ -1,0 +1,161 @@
+//! The units of a layer that are on somewhere in a block of rows, and matrices restricted to them.
+
+use crate::buffer::Buffer;
+use crate::linalg::{Matrix, Real, vectorised};
+
+/// Columns with a positive entry, ascending.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Active {
+    columns: Vec<u32>,
+}
+
+/// The active columns of a block of activations: rows x active.
+#[derive(Debug)]
+pub(super) struct Compact<T: Real> {
+    pub active: Active,
+    pub values: Buffer<T>,
+    rows: usize,
+}
+
+impl<T: Real> Compact<T> {
+    /// Of rows x `width` activations.
+    pub fn of(activations: &[T], width: usize) -> Self {
+        let active = Active::of(activations, width);
+        let rows = activations.len() / width;
+        let mut values = Buffer::any(rows * active.len());
+        if active.len() == width {
+            values.copy_from_slice(activations);
+        } else if active.len() > 0 {
+            for (to, from) in values.chunks_exact_mut(active.len()).zip(activations.chunks_exact(width)) {
+                active.pick(from, to);
+            }
+        }
+        Self { active, values, rows }
+    }
+
+    /// As a matrix.
+    pub fn matrix(&self) -> Matrix<'_, T> {
+        Matrix::new(&self.values, self.rows, self.active.len())
+    }
+}
+
+impl Active {
+    /// All columns.
+    pub fn all(width: usize) -> Self {
+        Self { columns: (0..width as u32).collect() }
+    }
+
+    /// Of rows x `width` activations, none of them negative.
+    pub fn of<T: Real>(activations: &[T], width: usize) -> Self {
+        let mut largest = vec![T::ZERO; width];
+        vectorised(|| {
+            for row in activations.chunks_exact(width) {
+                for (l, &a) in largest.iter_mut().zip(row) {
+                    *l = if a > *l { a } else { *l };
+                }
+            }
+        });
+        let is_on = |&column: &u32| largest[column as usize] > T::ZERO;
+        Self { columns: (0..width as u32).filter(is_on).collect() }
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The active entries of a row.
+    fn pick<T: Real>(&self, from: &[T], to: &mut [T]) {
+        for (t, &column) in to.iter_mut().zip(&self.columns) {
+            *t = from[column as usize];
+        }
+    }
+
+    /// The active columns of rows x `width` values, zero where the activation is.
+    pub fn masked_columns<T: Real>(&self, values: &[T], activations: &[T], width: usize) -> Buffer<T> {
+        let mut result = Buffer::any(values.len() / width * self.len());
+        let rows = values.chunks_exact(width).zip(activations.chunks_exact(width));
+        for (to, (values, activations)) in result.chunks_exact_mut(self.len().max(1)).zip(rows) {
+            for (t, &column) in to.iter_mut().zip(&self.columns) {
+                let column = column as usize;
+                *t = if activations[column] > T::ZERO { values[column] } else { T::ZERO };
+            }
+        }
+        result
+    }
+
+    /// The rows of a matrix (width x `columns`) that belong to active units.
+    pub fn rows_of<T: Real>(&self, matrix: &[T], columns: usize) -> Buffer<T> {
+        let mut result = Buffer::any(self.len() * columns);
+        for (to, &row) in result.chunks_exact_mut(columns).zip(&self.columns) {
+            to.copy_from_slice(&matrix[row as usize * columns..(row as usize + 1) * columns]);
+        }
+        result
+    }
+
+    /// The part of a matrix (… x `columns`) with active rows and the other's active columns.
+    pub fn block_of<T: Real>(&self, other: &Self, matrix: &[T], columns: usize) -> Buffer<T> {
+        let mut result = Buffer::any(self.len() * other.len());
+        for (to, &row) in result.chunks_exact_mut(other.len().max(1)).zip(&self.columns) {
+            other.pick(&matrix[row as usize * columns..(row as usize + 1) * columns], to);
+        }
+        result
+    }
+
+    /// Adds one value per active unit.
+    pub fn add_to<T: Real>(&self, values: &[T], sum: &mut [T]) {
+        for (&value, &column) in values.iter().zip(&self.columns) {
+            sum[column as usize] += value;
+        }
+    }
+
+    /// Adds one row per active unit.
+    pub fn add_rows_to<T: Real>(&self, values: &[T], sum: &mut [T]) {
+        let Some(columns) = values.len().checked_div(self.len()) else { return };
+        for (row, &index) in values.chunks_exact(columns).zip(&self.columns) {
+            let start = index as usize * columns;
+            for (s, &v) in sum[start..start + columns].iter_mut().zip(row) {
+                *s += v;
+            }
+        }
+    }
+
+    /// Adds a block with active rows and the other's active columns into a matrix (… x `columns`).
+    pub fn add_block_to<T: Real>(&self, other: &Self, values: &[T], sum: &mut [T], columns: usize) {
+        for (row, &index) in values.chunks_exact(other.len().max(1)).zip(&self.columns) {
+            let start = index as usize * columns;
+            other.add_to(row, &mut sum[start..start + columns]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn restricting_and_adding_back() {
+        // Columns 1 and 3 of four are on.
+        let activations = [0.0, 1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 3.0];
+        let compact = Compact::of(&activations, 4);
+        assert_eq!(compact.active.len(), 2);
+        assert_eq!(&*compact.values, [1.0, 0.0, 2.0, 3.0]);
+        let masked = compact.active.masked_columns(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &activations, 4);
+        assert_eq!(&*masked, [2.0, 0.0, 6.0, 8.0]);
+        let matrix: Vec<f64> = (0..12).map(f64::from).collect();
+        assert_eq!(&*compact.active.rows_of(&matrix, 3), [3.0, 4.0, 5.0, 9.0, 10.0, 11.0]);
+        let other = Active::of(&[1.0, 0.0, 1.0], 3);
+        let block = compact.active.block_of(&other, &matrix, 3);
+        assert_eq!(&*block, [3.0, 5.0, 9.0, 11.0]);
+        let mut sum = vec![0.0; 12];
+        compact.active.add_block_to(&other, &block, &mut sum, 3);
+        assert_eq!(sum, [0.0, 0.0, 0.0, 3.0, 0.0, 5.0, 0.0, 0.0, 0.0, 9.0, 0.0, 11.0]);
+    }
+
+    #[test]
+    fn nothing_active() {
+        let compact = Compact::of(&[0.0f32; 6], 3);
+        assert_eq!((compact.active.len(), compact.values.len()), (0, 0));
+        compact.active.add_rows_to(&[], &mut [0.0f32; 3]);
+    }
+}
