@@ -53,7 +53,8 @@ enum Mode {
     Predict,
 }
 
-/// A result.
+/// A result. The operations are those of the full products of one step; where whole columns of a block are zero
+/// (see `kernel/fused.rs`) they are not carried out, so the share of the peak can exceed 1.
 #[derive(Serialize)]
 struct Line {
     bench: &'static str,
@@ -72,9 +73,9 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
             global,
             &Line {
                 bench: "peak",
-                case: "2048^3 f32".into(),
-                seconds: 17.18 / peak,
-                gflop: 17.18,
+                case: "best f32 product".into(),
+                seconds: 1.0 / peak,
+                gflop: 1.0,
                 share_of_peak: 1.0,
                 peak_rss_mb: peak_rss_mb(),
             },
@@ -149,20 +150,21 @@ fn poisson(options: &Options, depth: usize) -> Result<(f64, Work)> {
     Ok((seconds.into_iter().skip(2).fold(f64::INFINITY, f64::min), work))
 }
 
-/// The machine's measured f32 matrix product on all threads, in units of 10^9 operations per second.
+/// The machine's measured f32 matrix product on all threads, in units of 10^9 operations per second: the best of several sizes.
 pub fn peak_gflops() -> f64 {
-    const SIZE: usize = 2048;
-    let values: Vec<f32> = (0..SIZE * SIZE).map(|i| (i % 17) as f32).collect();
-    let mut result = vec![0.0f32; SIZE * SIZE];
-    let matrix = Matrix::new(&values, SIZE, SIZE);
-    let best = (0..6)
-        .map(|_| {
+    let measure = |size: usize| {
+        let values: Vec<f32> = (0..size * size).map(|i| (i % 17) as f32).collect();
+        let mut result = vec![0.0f32; size * size];
+        let matrix = Matrix::new(&values, size, size);
+        let repeats = (1usize << 33) / size.pow(3);
+        let seconds = (0..repeats.clamp(3, 32)).map(|_| {
             let begun = Instant::now();
             gemm_parallel(&mut result, 0.0, 1.0, matrix, matrix);
             begun.elapsed().as_secs_f64()
-        })
-        .fold(f64::INFINITY, f64::min);
-    2.0 * (SIZE as f64).powi(3) / best / 1e9
+        });
+        2.0 * (size as f64).powi(3) / seconds.fold(f64::INFINITY, f64::min) / 1e9
+    };
+    [512, 1024, 2048].into_iter().map(measure).fold(0.0, f64::max)
 }
 
 /// The largest memory that this process has taken.
