@@ -64,8 +64,7 @@ pub fn forward(
     batch: &Batch,
     engine: Engine,
 ) -> Result<Tensor<2>> {
-    let [samples, nodes, fields] = batch.fields.dims();
-    let [_, dim] = batch.points.dims();
+    let [samples, nodes, _] = batch.fields.dims();
     let d = config.width;
     let parts =
         Parts { initial: lift(parameters.get("lift"), batch, d), ..kernel_parts(config, parameters, batch, engine)? };
@@ -74,7 +73,6 @@ pub fn forward(
     } else {
         evolve_plainly(parts, batch)
     };
-    debug_assert_eq!(parameters.get("lift").dims()[0], (dim + fields + 1) * d);
     let project = parameters.get("project");
     let weight = project.clone().slice(0..d).reshape([d, 1]);
     let bias = project.slice(d..d + 1).reshape([1, 1]);

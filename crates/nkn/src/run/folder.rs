@@ -259,24 +259,16 @@ impl RunFolder {
             ];
             for (split, metric, value) in values {
                 let Some(value) = value else { continue };
-                rows += &self.row(config, result.depth, result.epochs, split, resolution(data), metric, value);
+                let record = Record { depth: result.depth, epoch: result.epochs, split, metric, value };
+                rows += &self.row(config, resolution(data), &record);
             }
         }
         write_atomically(&self.path.join("results.csv"), rows.as_bytes())
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn row(
-        &self,
-        config: &RunConfig,
-        depth: usize,
-        epoch: usize,
-        split: &str,
-        resolution: usize,
-        metric: &str,
-        value: f64,
-    ) -> String {
+    fn row(&self, config: &RunConfig, resolution: usize, record: &Record) -> String {
         let (run, model, seed) = (self.name(), config.model.kind, config.train.seed);
+        let Record { depth, epoch, split, metric, value } = record;
         format!("{run},{model},{depth},{seed},{epoch},{split},{resolution},{metric},{value:e}\n")
     }
 }
@@ -327,10 +319,8 @@ impl<'a> Metrics<'a> {
     }
 
     fn append(&mut self, records: &[Record]) -> Result<()> {
-        let rows: String = records
-            .iter()
-            .map(|r| self.folder.row(&self.config, r.depth, r.epoch, r.split, self.resolution, r.metric, r.value))
-            .collect();
+        let rows: String =
+            records.iter().map(|record| self.folder.row(&self.config, self.resolution, record)).collect();
         self.write(&rows)
     }
 

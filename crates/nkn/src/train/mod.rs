@@ -9,6 +9,8 @@ mod schedule;
 mod soap;
 mod state;
 mod steps;
+#[cfg(test)]
+mod tests;
 mod trainer;
 
 pub use config::{Initialisation, LossKind, PerDepth, TrainConfig};
