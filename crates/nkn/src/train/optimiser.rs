@@ -62,18 +62,14 @@ impl Optimiser {
         }
         let adam = Adam::new(config, rate, self.steps);
         if config.optimiser == OptimiserKind::Soap {
-            let every = config.basis_every as u64;
             for soap in &mut self.bases {
                 let (group, range) = (soap.group, soap.range.clone());
                 let state = (&mut self.first[group][range.clone()], &mut self.second[group][range.clone()]);
-                soap.step(
-                    &adam,
-                    self.steps,
-                    every,
-                    &mut parameters.groups[group].values[range.clone()],
-                    state,
-                    &gradients[group][range],
-                );
+                let values = &mut parameters.groups[group].values[range.clone()];
+                soap.step(&adam, self.steps, values, state, &gradients[group][range]);
+            }
+            if self.steps.is_multiple_of(config.basis_every as u64) {
+                Soap::refresh_all(&mut self.bases, &mut self.second);
             }
         }
         for (index, group) in parameters.groups.iter_mut().enumerate() {

@@ -8,6 +8,7 @@
 use super::optimiser::Adam;
 use crate::linalg::{Matrix, gemm_parallel};
 use crate::model::Parameters;
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// A side longer than this keeps the plain basis: its eigenvectors would cost more than the step.
@@ -67,7 +68,6 @@ impl Soap {
         &mut self,
         adam: &Adam,
         step: u64,
-        every: u64,
         values: &mut [f32],
         (first, second): (&mut [f32], &mut [f32]),
         gradient: &[f32],
@@ -102,9 +102,31 @@ impl Soap {
                 gemm_parallel(&mut side.average, adam.beta2, adam.rest2, product.0, product.1);
             }
         }
-        if step.is_multiple_of(every) {
-            self.refresh(second);
+    }
+
+    /// One power iteration on every side of every layer, all at once: the factorisations are the expensive part. The second
+    /// moments follow the new order of the columns; `second` has one vector per group.
+    pub fn refresh_all(layers: &mut [Self], second: &mut [Vec<f32>]) {
+        let sides: Vec<(&mut Side, usize)> = layers.iter_mut().flat_map(Self::sides).collect();
+        let orders: Vec<Vec<usize>> = sides.into_par_iter().map(|(side, length)| side.refresh(length)).collect();
+        let mut orders = orders.into_iter();
+        for layer in layers {
+            let second = &mut second[layer.group][layer.range.clone()];
+            if layer.left.is_some() {
+                reorder_rows(second, layer.columns, &orders.next().expect("an order per side"));
+            }
+            if layer.right.is_some() {
+                reorder_columns(second, layer.columns, &orders.next().expect("an order per side"));
+            }
         }
+    }
+
+    /// The sides that have a basis, with their lengths, left first.
+    fn sides(&mut self) -> impl Iterator<Item = (&mut Side, usize)> {
+        let (rows, columns) = (self.rows, self.columns);
+        let left = self.left.as_mut().map(|side| (side, rows));
+        let right = self.right.as_mut().map(|side| (side, columns));
+        left.into_iter().chain(right)
     }
 
     /// [W b] as one row-major matrix.
@@ -145,25 +167,20 @@ impl Soap {
         }
         result
     }
+}
 
-    /// One power iteration on each side, large eigenvalues first; the second moments follow the order.
-    fn refresh(&mut self, second: &mut [f32]) {
-        let (rows, columns) = (self.rows, self.columns);
-        if let Some(left) = &mut self.left {
-            let order = left.refresh(rows);
-            let old = second.to_vec();
-            for (row, &from) in second.chunks_exact_mut(columns).zip(&order) {
-                row.copy_from_slice(&old[from * columns..(from + 1) * columns]);
-            }
-        }
-        if let Some(right) = &mut self.right {
-            let order = right.refresh(columns);
-            for row in second.chunks_exact_mut(columns) {
-                let old = row.to_vec();
-                for (value, &from) in row.iter_mut().zip(&order) {
-                    *value = old[from];
-                }
-            }
+fn reorder_rows(matrix: &mut [f32], columns: usize, order: &[usize]) {
+    let old = matrix.to_vec();
+    for (row, &from) in matrix.chunks_exact_mut(columns).zip(order) {
+        row.copy_from_slice(&old[from * columns..(from + 1) * columns]);
+    }
+}
+
+fn reorder_columns(matrix: &mut [f32], columns: usize, order: &[usize]) {
+    for row in matrix.chunks_exact_mut(columns) {
+        let old = row.to_vec();
+        for (value, &from) in row.iter_mut().zip(order) {
+            *value = old[from];
         }
     }
 }
