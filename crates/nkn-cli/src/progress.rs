@@ -4,6 +4,7 @@ use crate::Global;
 use indicatif::{ProgressBar, ProgressStyle};
 use nkn::train::Event;
 use std::io::IsTerminal;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,33 @@ pub fn should_stop() -> bool {
 
 /// Between two plain lines.
 const INTERVAL: Duration = Duration::from_secs(5);
+
+/// Shows how the generation of samples goes on.
+pub fn generating() -> impl Fn(usize, usize) + Sync {
+    let bar = std::io::stderr().is_terminal().then(|| {
+        let bar = ProgressBar::new(1);
+        let style = ProgressStyle::with_template("samples {bar:30} {pos}/{len}  {eta} left");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar
+    });
+    let spoken = Mutex::new(Instant::now());
+    move |done, count| match &bar {
+        Some(bar) => {
+            bar.set_length(count as u64);
+            bar.set_position(done as u64);
+            if done == count {
+                bar.finish_and_clear();
+            }
+        }
+        None => {
+            let mut spoken = spoken.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            if spoken.elapsed() >= INTERVAL {
+                eprintln!("generated {done} of {count} samples");
+                *spoken = Instant::now();
+            }
+        }
+    }
+}
 
 /// Shows the events of a training.
 pub struct Progress {

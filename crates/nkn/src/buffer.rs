@@ -47,6 +47,12 @@ impl<T: Real> Buffer<T> {
     }
 }
 
+impl<T: Real> From<Vec<T>> for Buffer<T> {
+    fn from(values: Vec<T>) -> Self {
+        Self(values)
+    }
+}
+
 impl<T: Real> Drop for Buffer<T> {
     fn drop(&mut self) {
         let values = std::mem::take(&mut self.0);

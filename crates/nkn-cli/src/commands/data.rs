@@ -1,10 +1,12 @@
 //! `nkn data`: write a data set.
 
-use crate::Global;
+use crate::{Global, progress};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use nkn::io::write_dataset;
-use nkn::problem::poisson;
+use nkn::domain::Domain;
+use nkn::field::Samples;
+use nkn::io::{Need, read_dataset, write_dataset};
+use nkn::problem::{darcy, poisson};
 use nkn::seed::Seed;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,6 +16,37 @@ use std::process::ExitCode;
 pub enum Options {
     /// 1D Poisson: loads f and solutions u of -u'' = f, u(0) = u(1) = 0
     Poisson(Poisson),
+    /// 2D Darcy flow: coefficients b and solutions u of -div(b grad u) = 1 on the unit square, u = 0 on the boundary
+    Darcy(Darcy),
+}
+
+/// Options of `nkn data darcy`.
+#[derive(Args)]
+pub struct Darcy {
+    /// The file to write (.npz with the arrays b, b_eps, b_eps_x, b_eps_y and u)
+    #[arg(short, long, value_name = "FILE")]
+    out: PathBuf,
+    /// Number of samples
+    #[arg(long, default_value_t = 140)]
+    samples: usize,
+    /// Number of the first sample: the paper's runs train with 0 to 99 and test with 100 to 139 of seed 0
+    #[arg(long, default_value_t = 0)]
+    first: usize,
+    /// Nodes along a side of the grid on which the equation is solved
+    #[arg(long, default_value_t = darcy::SIDE)]
+    side: usize,
+    /// Keep every n-th node only, so that a side has this many nodes
+    #[arg(long)]
+    resolution: Option<usize>,
+    /// Which random coefficients
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Solve for the coefficients b (samples x side x side, positive) of this .npz or .mat file instead of random ones
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["samples", "first", "seed", "side"])]
+    coefficients: Option<PathBuf>,
+    /// Replace a file that is already there
+    #[arg(long)]
+    force: bool,
 }
 
 /// Options of `nkn data poisson`.
@@ -41,12 +74,49 @@ pub struct Poisson {
 
 /// Runs the command.
 pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
-    let Options::Poisson(options) = options;
-    if options.out.exists() && !options.force {
-        bail!("{}: exists already\n  hint: replace it with --force, or choose another name", options.out.display());
+    let (out, force) = match options {
+        Options::Poisson(options) => (&options.out, options.force),
+        Options::Darcy(options) => (&options.out, options.force),
+    };
+    if out.exists() && !force {
+        bail!("{}: exists already\n  hint: replace it with --force, or choose another name", out.display());
     }
-    let samples = poisson::generate(Seed::new(options.seed), options.first, options.samples, options.points)?;
-    write_dataset(&options.out, &samples.into_samples()?)?;
-    eprintln!("{}: {} samples on {} points", options.out.display(), options.samples, options.points);
+    let samples = match options {
+        Options::Poisson(options) => {
+            poisson::generate(Seed::new(options.seed), options.first, options.samples, options.points)?.into_samples()?
+        }
+        Options::Darcy(options) => darcy_samples(options)?,
+    };
+    write_dataset(out, &samples)?;
+    let nodes = match &samples.domain {
+        Domain::Grid(grid) => grid.shape().iter().map(usize::to_string).collect::<Vec<_>>().join(" x "),
+        cloud => cloud.len().to_string(),
+    };
+    eprintln!("{}: {} samples on {nodes} points", out.display(), samples.count);
     Ok(ExitCode::SUCCESS)
+}
+
+fn darcy_samples(options: &Darcy) -> Result<Samples> {
+    let shown = progress::generating();
+    let samples = match &options.coefficients {
+        None => {
+            let count = options.samples;
+            let progress = |done: usize| shown(done, count);
+            darcy::generate(Seed::new(options.seed), options.first, count, options.side, &progress)?
+        }
+        Some(path) => {
+            let given = read_dataset(path, Need::Inputs)?;
+            let side = match &given.domain {
+                Domain::Grid(grid) if grid.dim() == 2 && grid.shape()[0] == grid.shape()[1] => grid.shape()[0],
+                _ => bail!("{}: expected a field b on a square grid, samples x side x side", path.display()),
+            };
+            let progress = |done: usize| shown(done, given.count);
+            darcy::solve(&given.field("b")?.values, side, &progress)?
+        }
+    };
+    let samples = samples.into_samples()?;
+    Ok(match options.resolution {
+        Some(resolution) => samples.coarsen(resolution)?,
+        None => samples,
+    })
 }

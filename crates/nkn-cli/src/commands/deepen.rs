@@ -45,7 +45,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     config.train.depths = vec![options.to];
     config.train.initialisation = Initialisation::ShallowToDeep;
     config.train.check()?;
-    let data = config.data.load()?;
+    let data = config.data.load_with(&crate::progress::generating())?;
     let out = options.destination.out.clone().unwrap_or_else(|| {
         let mut name = options.run.file_name().unwrap_or_default().to_os_string();
         name.push(format!("-L{}", options.to));

@@ -1,6 +1,6 @@
 //! `nkn eval`: errors on data of any resolution.
 
-use crate::Global;
+use crate::{Global, progress};
 use anyhow::{Result, bail};
 use clap::Args;
 use nkn::Device;
@@ -8,7 +8,7 @@ use nkn::domain::{Domain, Quadrature};
 use nkn::field::{Samples, mean, relative_l2};
 use nkn::io::{Need, read_dataset, write_atomically};
 use nkn::model::{BatchOptions, Model};
-use nkn::run::{Problem, RunFolder};
+use nkn::run::RunFolder;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ pub struct Options {
     /// A data set with inputs and u [default: the run's own test samples]
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// Points per side, for problems that nkn can generate at any resolution: 51,101,201
+    /// Points per side: the run's test samples at other resolutions, such as 16,31,61
     #[arg(long, value_delimiter = ',', value_name = "S")]
     resolution: Vec<usize>,
     /// Another quadrature rule than the one of training
@@ -57,19 +57,10 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
             vec![read_dataset(path, Need::Output)?]
         }
         None if options.resolution.is_empty() => {
-            let test = config.data.load()?.test;
+            let test = config.data.load_with(&progress::generating())?.test;
             vec![test.ok_or_else(|| anyhow::anyhow!("the run has no test samples\n  hint: give some with --data"))?]
         }
-        None => {
-            if config.data.problem != Problem::Poisson {
-                bail!(
-                    "--resolution: nkn can resample only problems that it generates\n  hint: give data of the resolution with --data"
-                );
-            }
-            let test =
-                |&points: &usize| Ok(config.data.poisson(points)?.test.expect("generated data have test samples"));
-            options.resolution.iter().map(test).collect::<Result<_>>()?
-        }
+        None => config.data.tests_at(&options.resolution, &progress::generating())?,
     };
     let depths = match options.depth {
         Some(depth) => vec![depth],

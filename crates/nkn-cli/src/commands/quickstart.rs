@@ -21,7 +21,7 @@ pub struct Options {
 /// Runs the command.
 pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     let config = RunConfig::parse(CONFIG, Path::new("configs/quickstart.toml"), &[])?;
-    let data = config.data.load()?;
+    let data = config.data.load_with(&crate::progress::generating())?;
     let config = config.resolve(&data)?;
     let free = || {
         let names = std::iter::once("quickstart".to_string()).chain((2..).map(|i| format!("quickstart-{i}")));
@@ -44,7 +44,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         println!("the same weights on other grids:");
         let model = folder.model()?;
         for points in [51, 101, 201, 401] {
-            let test = config.data.poisson(points)?.test.expect("generated data have test samples");
+            let test = config.data.tests_at(&[points], &|_, _| {})?.remove(0);
             let row = super::eval::evaluate(&model, &test, None)?;
             println!("  {points:>4} points: relative L2 error {:.2e}", row.relative_l2);
         }

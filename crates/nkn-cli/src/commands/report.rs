@@ -37,7 +37,7 @@ pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
 /// Writes the report of a run into its folder.
 pub fn write(folder: &RunFolder) -> Result<PathBuf> {
     let config = folder.config()?;
-    let data = config.data.load()?;
+    let data = config.data.load_with(&crate::progress::generating())?;
     let models: Vec<Model> =
         folder.depths().into_iter().map(|depth| folder.model_at(depth)).collect::<nkn::Result<_>>()?;
     let deepest = folder.model()?;
@@ -58,6 +58,8 @@ pub fn write(folder: &RunFolder) -> Result<PathBuf> {
         facts: facts(folder, &config, &data, &deepest, last.map(|result| result.seconds)),
         curves: curves(folder, &models)?,
         samples: test.map(|test| samples(&deepest, test)).transpose()?.unwrap_or_default(),
+        fields: Vec::new(),
+        matrix: None,
         green: green(&config, &deepest, &data)?,
         spectra: spectra(&models, &data)?,
         errors: errors(&config, &models, &data)?,
@@ -71,6 +73,7 @@ pub fn write(folder: &RunFolder) -> Result<PathBuf> {
 fn problem_name(config: &RunConfig) -> &'static str {
     match config.data.problem {
         Problem::Poisson => "1D Poisson",
+        Problem::Darcy => "2D Darcy flow",
         Problem::Files => "Own data",
     }
 }
@@ -188,7 +191,8 @@ fn errors(config: &RunConfig, models: &[Model], data: &Data) -> Result<Vec<Error
         let intervals = config.data.points - 1;
         for points in [intervals / 2 + 1, 2 * intervals + 1, 4 * intervals + 1] {
             if points >= 3 {
-                sets.extend(config.data.poisson(points)?.test.map(|test| ("test", test)));
+                let tests = config.data.tests_at(&[points], &|_, _| {})?;
+                sets.extend(tests.into_iter().map(|test| ("test", test)));
             }
         }
     }

@@ -56,7 +56,7 @@ impl DepthSpectrum {
 /// Runs the command.
 pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     let folder = RunFolder::open(&options.run)?;
-    let data = folder.config()?.data.load()?;
+    let data = folder.config()?.data.load_with(&crate::progress::generating())?;
     let depths = match options.depth {
         Some(depth) => vec![depth],
         None => folder.depths(),

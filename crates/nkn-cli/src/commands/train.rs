@@ -29,7 +29,7 @@ pub struct Options {
 /// Runs the command.
 pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     let config = RunConfig::read(&options.config, &options.set)?;
-    let data = config.data.load()?;
+    let data = config.data.load_with(&crate::progress::generating())?;
     let config = config.resolve(&data)?;
     if options.dry_run {
         return dry_run(global, &config, &data);
@@ -74,9 +74,9 @@ fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<ExitCode>
     let peak = super::bench::peak_gflops();
     for (rung, &depth) in config.train.depths.iter().enumerate() {
         let budget = config.train.memory_gib * (1u64 << 30) as f64;
-        let batch_options = BatchOptions { budget, ..BatchOptions::new(depth, &Device::flex()) };
+        let batch_options = BatchOptions { budget, training: true, ..BatchOptions::new(depth, &Device::flex()) };
         let batch = Batch::new(&config.model, &normalisers, &samples, &batch_options)?;
-        let work = Work::of(&config.model, dim, &batch)?;
+        let work = Work::of(&config.model, dim, &batch, &batch_options)?;
         let steps = data.train.count.div_ceil(count) * config.train.epochs.at(rung);
         let seconds = work.gflop / (0.6 * peak) * steps as f64;
         let plan = &batch.plan;

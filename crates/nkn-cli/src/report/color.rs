@@ -4,10 +4,13 @@
 /// The number of steps of a colour map.
 pub const LEVELS: usize = 64;
 
+/// The colour of values that are not finite: grey is in neither colour map.
+pub const MISSING: [u8; 3] = [0x80; 3];
+
 /// The number of colours and of marker shapes for depths; style.css holds the colours, in classes c0, c1, …
 const CATEGORIES: usize = 7;
 
-/// Gives each depth its colour and its marker, the same in all figures.
+/// Gives each depth its colour and its marker, the same in all figures; figures without depths count their lines.
 #[derive(Debug)]
 pub struct Palette(Vec<usize>);
 
@@ -62,16 +65,20 @@ impl ColorMap {
         }
     }
 
-    /// The colour of a level below [`LEVELS`], as in #1f9e89.
-    pub fn color(self, level: usize) -> String {
+    /// Red, green and blue of a level below [`LEVELS`].
+    pub fn rgb(self, level: usize) -> [u8; 3] {
         let anchors = self.anchors();
         let place = level.min(LEVELS - 1) as f64 / (LEVELS - 1) as f64 * (anchors.len() - 1) as f64;
         let left = (place as usize).min(anchors.len() - 2);
         let weight = place - left as f64;
-        let channel = |shift: u32| {
+        [16, 8, 0].map(|shift| {
             let part = |anchor: u32| f64::from(anchor >> shift & 0xff);
             (part(anchors[left]) * (1.0 - weight) + part(anchors[left + 1]) * weight).round() as u8
-        };
-        format!("#{:02x}{:02x}{:02x}", channel(16), channel(8), channel(0))
+        })
     }
+}
+
+/// A colour as CSS writes it, as in #1f9e89.
+pub fn hex([red, green, blue]: [u8; 3]) -> String {
+    format!("#{red:02x}{green:02x}{blue:02x}")
 }

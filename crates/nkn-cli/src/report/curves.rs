@@ -39,11 +39,8 @@ pub fn figure(curves: &[Curve], palette: &Palette) -> String {
         content.push_str(&lines(&frame, curve, start, &palette.class(curve.depth)));
         start = end;
     }
-    let entries = [("train", "line"), ("test", "line dashed")].map(|(text, class)| Entry {
-        text: text.into(),
-        class: class.into(),
-        symbol: svg::dash(0.0, 0.0),
-    });
+    let entries = [("train", "line"), ("test", "line dashed")]
+        .map(|(text, class)| Entry { text: text.into(), symbol: vec![(class.into(), svg::dash(0.0, 0.0))] });
     content.push_str(&svg::legend(frame.left, 14.0, &entries).0);
     let names = curves.iter().map(|curve| curve.depth.to_string()).collect::<Vec<_>>().join(", ");
     let description =

@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::Green;
-use super::color::{ColorMap, LEVELS};
+use super::color::{ColorMap, hex};
+use super::heat::Scale;
 use super::scale::{Axis, drawable, extent};
 use super::svg::{self, Frame, label, pixel};
 use super::text::scientific;
 
 /// The largest number of cells of a map in each direction; finer data are averaged over square blocks.
 const CELLS: usize = 64;
-
-/// The colour of cells that are not finite: grey is in neither colour map.
-const MISSING: &str = "#808080";
 
 /// The figure, or nothing if the matrix does not fit the points.
 pub fn figure(green: &Green) -> String {
@@ -33,17 +31,15 @@ pub fn figure(green: &Green) -> String {
     let [effective, exact_blocks, difference_blocks] =
         [&green.effective, exact, &difference].map(|values| blocks(values, n));
     let range = extent(effective.iter().chain(&exact_blocks).copied()).unwrap_or((0.0, 1.0));
-    let largest = extent(difference_blocks.iter().map(|value| value.abs())).map_or(0.0, |(_, high)| high);
-    let largest = if largest > 0.0 { largest } else { 1.0 };
 
     let learned = format!("learned, L = {}", green.depth);
-    let map = |title, cells, range, colors| Map { title, n, cells, range, colors };
-    let mut content = map(&learned, &effective, range, ColorMap::Viridis).draw(0.0, axis);
+    let map = |title, cells, scale| Map { title, n, cells, scale };
+    let values = Scale::new(range, ColorMap::Viridis);
+    let mut content = map(&learned, &effective, values).draw(0.0, axis);
     if !exact.is_empty() {
-        content.push_str(&map("exact", &exact_blocks, range, ColorMap::Viridis).draw(1.0, axis));
-        let signed = (-largest, largest);
-        let colors = ColorMap::BlueWhiteRed;
-        content.push_str(&map("learned − exact", &difference_blocks, signed, colors).draw(2.0, axis));
+        content.push_str(&map("exact", &exact_blocks, values).draw(1.0, axis));
+        let signed = Scale::signed(difference_blocks.iter().copied());
+        content.push_str(&map("learned − exact", &difference_blocks, signed).draw(2.0, axis));
     }
     let description = "Heat maps over x and y: the learned Green's function, the exact one, and their difference.";
     let drawing = svg::drawing(274.0, "Green's function", description, &content);
@@ -97,9 +93,8 @@ struct Map<'a> {
     n: usize,
     /// Their block averages.
     cells: &'a [f64],
-    /// The values at the two ends of the colours.
-    range: (f64, f64),
-    colors: ColorMap,
+    /// Their colours.
+    scale: Scale,
 }
 
 impl Map<'_> {
@@ -107,25 +102,22 @@ impl Map<'_> {
     fn draw(&self, column: f64, axis: Axis) -> String {
         let left = 50.0 + 300.0 * column;
         let frame = Frame { left, top: 36.0, width: 190.0, height: 190.0, x: axis, y: axis };
-        let values = Axis::linear(self.range);
-        let bar = Frame { left: left + frame.width + 10.0, width: 12.0, y: values, ..frame };
         format!(
             "{}{}<g class=\"cells\" transform=\"translate({} {}) scale({:.5})\">\n{}</g>\n{}\
-             <path class=\"frame\" d=\"{}{}\"/>\n",
+             <path class=\"frame\" d=\"{}\"/>\n",
             frame.axes("x", "y"),
             label(left, 20.0, "strong", self.title),
             pixel(left),
             pixel(frame.top),
             frame.width / self.n as f64,
-            self.colored(values),
-            self.color_bar(&bar),
+            self.colored(),
+            self.scale.bar(left + frame.width + 10.0, frame.top, frame.height),
             frame.border(),
-            bar.border(),
         )
     }
 
     /// The cells, one path per colour, in units of matrix entries: x to the right, y upwards.
-    fn colored(&self, values: Axis) -> String {
+    fn colored(&self) -> String {
         let n = self.n;
         let block = n.div_ceil(CELLS);
         let per_side = n.div_ceil(block);
@@ -133,36 +125,10 @@ impl Map<'_> {
         for (k, &value) in self.cells.iter().enumerate() {
             let (x, y) = (k / per_side * block, k % per_side * block);
             let (width, height) = (block.min(n - x), block.min(n - y));
-            let color = match values.position(value) {
-                Some(position) => self.colors.color((position * LEVELS as f64) as usize),
-                None => MISSING.to_owned(),
-            };
             let cell = format!("M{x} {}h{width}v{height}h-{width}z", n - y - height);
-            by_color.entry(color).or_default().push_str(&cell);
+            by_color.entry(hex(self.scale.rgb(value))).or_default().push_str(&cell);
         }
         let path = |(color, path)| format!("<path fill=\"{color}\" d=\"{path}\"/>\n");
         by_color.iter().map(path).collect()
-    }
-
-    /// The colours from bottom to top, with values beside them.
-    fn color_bar(&self, bar: &Frame) -> String {
-        let step = bar.height / LEVELS as f64;
-        let mut content = String::new();
-        for level in 0..LEVELS {
-            let top = bar.top + bar.height - (level + 1) as f64 * step;
-            let (left, color) = (pixel(bar.left), self.colors.color(level));
-            content.push_str(&format!(
-                "<path class=\"cells\" fill=\"{color}\" d=\"M{left} {top:.2}h12v{step:.2}h-12z\"/>\n"
-            ));
-        }
-        let ticks = bar.y.ticks(5);
-        for (value, text) in &ticks.labelled {
-            let Some(y) = bar.down(*value) else { continue };
-            content.push_str(&label(bar.left + 17.0, y + 4.0, "tick", text));
-        }
-        if let Some(factor) = ticks.factor {
-            content.push_str(&label(bar.left, bar.top - 9.0, "tick", &factor));
-        }
-        content
     }
 }

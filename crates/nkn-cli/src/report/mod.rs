@@ -1,13 +1,17 @@
 //! The report: one HTML file that shows what a training run has learned.
 //!
 //! [`ReportData`] is what a run has to say, [`render`] turns it into a page. The page needs nothing else: no network,
-//! no scripts, no fonts; figures are inline SVG, and its colours follow the reader's light or dark theme.
-//! What is missing from the data is left out of the page; numbers that are not finite are skipped in figures and
-//! written as "not finite" in tables.
+//! no scripts, no fonts; figures are inline SVG, with small embedded images for the heat maps of fields, and its colours
+//! follow the reader's light or dark theme. What is missing from the data is left out of the page; numbers that are not
+//! finite are skipped in figures and written as "not finite" in tables.
 
 mod color;
 mod curves;
+mod fields;
 mod green;
+mod heat;
+mod matrix;
+mod png;
 mod samples;
 mod scale;
 mod spectrum;
@@ -22,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use color::Palette;
 use text::escape;
 
-/// Everything that a report shows, in the order of its sections.
+/// Everything that a report shows.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ReportData {
     /// The heading, for example "1D Poisson: NKN, depths 1 to 4".
@@ -33,14 +37,19 @@ pub struct ReportData {
     pub facts: Vec<(String, String)>,
     /// Training curves, one per depth, in the order in which the depths were trained.
     pub curves: Vec<Curve>,
-    /// A few test samples.
+    /// A few test samples in one dimension.
     pub samples: Vec<Sample>,
+    /// A few test samples in two dimensions, each at one or several resolutions.
+    #[serde(default)]
+    pub fields: Vec<FieldComparison>,
     /// The learned Green's function, if the problem has one.
     pub green: Option<Green>,
     /// The eigenvalues of the learned operator, one entry per depth.
     pub spectra: Vec<Spectrum>,
     /// Errors by depth, split and resolution.
     pub errors: Vec<ErrorRow>,
+    /// Errors on other grids than the training grid, by depth and quadrature.
+    pub matrix: Option<ResolutionMatrix>,
     /// Honest remarks, in plain text.
     pub notes: Vec<String>,
 }
@@ -70,6 +79,30 @@ pub struct Sample {
     /// The true solution at the points.
     pub truth: Vec<f64>,
     /// The network's solution at the points.
+    pub prediction: Vec<f64>,
+    /// Relative L² error of the prediction.
+    pub relative_l2: f64,
+}
+
+/// One test sample in two dimensions at one resolution: fields on the nodes of the same grid. The value at the node
+/// (x_i, y_j) is at i * ny + j.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct FieldComparison {
+    /// Its number in the test set; comparisons with the same number are shown together.
+    pub index: usize,
+    /// The resolution, by which the comparisons of a sample are ordered.
+    pub resolution: usize,
+    /// The numbers of nodes (nx, ny).
+    pub shape: [usize; 2],
+    /// The first and the last node's x, then y: x0, x1, y0, y1.
+    pub extent: [f64; 4],
+    /// What the input is, for example "permeability".
+    pub input_name: String,
+    /// The input at the nodes.
+    pub input: Vec<f64>,
+    /// The true solution at the nodes.
+    pub truth: Vec<f64>,
+    /// The network's solution at the nodes.
     pub prediction: Vec<f64>,
     /// Relative L² error of the prediction.
     pub relative_l2: f64,
@@ -120,6 +153,30 @@ pub struct ErrorRow {
     pub relative_l2_squared: f64,
 }
 
+/// Errors of the same weights on several grids.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct ResolutionMatrix {
+    /// The resolution that the networks were trained at.
+    pub trained_at: usize,
+    /// The resolutions at which they were tested.
+    pub resolutions: Vec<usize>,
+    /// A row per depth and quadrature.
+    pub rows: Vec<MatrixRow>,
+}
+
+/// The errors of one depth with one quadrature.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct MatrixRow {
+    /// The number of layers.
+    pub depth: usize,
+    /// The quadrature of the evaluation.
+    pub quadrature: String,
+    /// Relative L² error on the training set, if known.
+    pub train: Option<f64>,
+    /// Relative L² error on the test set at each of the resolutions; none where it was not evaluated.
+    pub test: Vec<Option<f64>>,
+}
+
 /// Renders a report as one self-contained HTML page.
 pub fn render(data: &ReportData) -> String {
     let depths = data.curves.iter().map(|curve| curve.depth);
@@ -131,8 +188,10 @@ pub fn render(data: &ReportData) -> String {
         summary = paragraph(&data.summary),
         facts = tables::facts(&data.facts),
         errors = section("Errors", tables::errors(&data.errors)),
+        matrix = section("Resolution matrix", data.matrix.as_ref().map(matrix::figure).unwrap_or_default()),
         curves = section("Training", curves::figure(&data.curves, &palette)),
         samples = section("Test samples", samples::figure(&data.samples)),
+        fields = section("Fields", fields::figure(&data.fields)),
         green = section("Green's function", data.green.as_ref().map(green::figure).unwrap_or_default()),
         spectrum = section("Spectrum and stability", spectrum::figure(&data.spectra, &palette)),
         notes = section("Notes", tables::notes(&data.notes)),

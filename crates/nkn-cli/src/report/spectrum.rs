@@ -35,8 +35,7 @@ pub fn figure(spectra: &[Spectrum], palette: &Palette) -> String {
 
     let entry = |spectrum: &Spectrum| Entry {
         text: format!("L = {}, Δt = {}", spectrum.depth, compact(spectrum.step)),
-        class: format!("marker {}", palette.class(spectrum.depth)),
-        symbol: palette.marker(spectrum.depth, 16.0, 0.0),
+        symbol: vec![(format!("marker {}", palette.class(spectrum.depth)), palette.marker(spectrum.depth, 16.0, 0.0))],
     };
     let entries: Vec<_> = spectra.iter().map(entry).collect();
     let (legend, legend_height) = svg::legend(LEFT, 14.0, &entries);

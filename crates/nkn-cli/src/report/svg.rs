@@ -1,6 +1,6 @@
 //! Drawing: a figure around SVGs, and a frame with axes in which lines are drawn.
 
-use super::scale::Axis;
+use super::scale::{Axis, Ticks};
 use super::text::{escape, fixed};
 
 /// The width of all drawings; the page scales them to the reader's window.
@@ -53,24 +53,24 @@ fn polyline(points: &[(f64, f64)]) -> String {
 pub struct Entry {
     /// What it says.
     pub text: String,
-    /// The classes of its symbol.
-    pub class: String,
-    /// Path data of its symbol, in a box from (0, -8) to (24, 8).
-    pub symbol: String,
+    /// Its symbol: paths, each with its classes and its data in a box from (0, -8) to (24, 8).
+    pub symbol: Vec<(String, String)>,
 }
 
 /// A legend in as many rows as it takes, with its height.
 pub fn legend(left: f64, top: f64, entries: &[Entry]) -> (String, f64) {
     let (mut x, mut y) = (left, top);
     let mut content = String::new();
-    for Entry { text, class, symbol } in entries {
+    for Entry { text, symbol } in entries {
         // Wide enough for all common sans-serif fonts at this size.
         let width = 34.0 + 7.2 * text.chars().count() as f64 + 16.0;
         if x > left && x + width > WIDTH {
             (x, y) = (left, y + 20.0);
         }
         let place = format!("translate({} {})", pixel(x), pixel(y));
-        content.push_str(&format!("<path class=\"{class}\" transform=\"{place}\" d=\"{symbol}\"/>\n"));
+        for (class, path) in symbol {
+            content.push_str(&format!("<path class=\"{class}\" transform=\"{place}\" d=\"{path}\"/>\n"));
+        }
         content.push_str(&label(x + 32.0, y + 4.0, "", text));
         x += width;
     }
@@ -117,9 +117,14 @@ impl Frame {
 
     /// The background with grid lines, ticks and labels.
     pub fn axes(&self, x_label: &str, y_label: &str) -> String {
-        let (right, bottom) = (self.left + self.width, self.top + self.height);
         let x_ticks = self.x.ticks((self.width / 45.0).clamp(2.0, 12.0) as usize);
         let y_ticks = self.y.ticks((self.height / 36.0).clamp(2.0, 10.0) as usize);
+        self.axes_at((&x_ticks, x_label), (&y_ticks, y_label))
+    }
+
+    /// The same with chosen ticks.
+    pub fn axes_at(&self, (x_ticks, x_label): (&Ticks, &str), (y_ticks, y_label): (&Ticks, &str)) -> String {
+        let (right, bottom) = (self.left + self.width, self.top + self.height);
         let (mut grid, mut minor, mut labels) = (String::new(), String::new(), String::new());
         for (value, text) in &x_ticks.labelled {
             let Some(x) = self.across(*value) else {
@@ -139,8 +144,11 @@ impl Frame {
         if let Some(factor) = &y_ticks.factor {
             labels.push_str(&label(self.left - 8.0, self.top - 9.0, "tick end", factor));
         }
-        let x_label = x_ticks.factor.map_or_else(|| x_label.to_owned(), |factor| format!("{x_label} ({factor})"));
-        labels.push_str(&label(self.left + self.width / 2.0, bottom + 36.0, "middle", &x_label));
+        if !x_label.is_empty() {
+            let factor = x_ticks.factor.as_ref().map_or_else(String::new, |factor| format!(" ({factor})"));
+            let text = format!("{x_label}{factor}");
+            labels.push_str(&label(self.left + self.width / 2.0, bottom + 36.0, "middle", &text));
+        }
         if !y_label.is_empty() {
             // The label stands left of the widest tick label.
             let widest = y_ticks.labelled.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0);

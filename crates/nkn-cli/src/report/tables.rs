@@ -131,7 +131,7 @@ fn stable(amplification: f64) -> String {
 }
 
 /// A table whose caption may contain markup.
-fn table(class: &str, caption: &str, head: &str, body: &str) -> String {
+pub fn table(class: &str, caption: &str, head: &str, body: &str) -> String {
     format!(
         "<div class=\"scroll\"><table class=\"{class}\">\n<caption>{caption}</caption>\n\
          <thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n"

@@ -40,6 +40,21 @@ pub fn compact(value: f64) -> String {
     minus(&fixed(value, (3 - whole_digits).max(0) as usize))
 }
 
+/// A positive number with two significant digits, as in 2.1.
+pub fn two_digits(value: f64) -> String {
+    if !(1e-3..1e4).contains(&value) {
+        return scientific(value);
+    }
+    // 0.996 is rounded to 1.0, not to 1.00.
+    let whole_digits = (1.005 * value).log10().floor();
+    format!("{value:.*}", (1.0 - whole_digits).max(0.0) as usize)
+}
+
+/// An error in percent, as in 2.1 %; tiny and huge ones as in 2.32e-6.
+pub fn percent(value: f64) -> String {
+    if (1e-5..1e2).contains(&value) { format!("{} %", two_digits(100.0 * value)) } else { scientific(value) }
+}
+
 /// Fixed-point with at most so many decimals, without trailing zeros and without a negative zero.
 pub fn fixed(value: f64, decimals: usize) -> String {
     let mut digits = format!("{value:.decimals$}");

@@ -33,7 +33,10 @@ impl Elliptic {
         let size = d * d;
         let nodes = batch.plan.nodes();
         let edges = batch.plan.edge_list();
-        let weighted = |e: usize, weight: f64| blocks[e * size..(e + 1) * size].iter().map(move |k| -weight * k);
+        let weighted = |e: usize, weight: f64| {
+            let row = batch.plan.kernel_row(e, 0);
+            blocks[row * size..(row + 1) * size].iter().map(move |k| -weight * k)
+        };
         let mut diagonal = vec![0.0; nodes * size];
         let mut scaled = Vec::with_capacity(edges.len() * size);
         for (e, &(x, _, weight)) in edges.iter().enumerate() {

@@ -62,6 +62,12 @@ impl Neighbourhood {
         &self.sources
     }
 
+    /// The target of every edge.
+    pub fn targets(&self) -> Vec<u32> {
+        let rows = self.offsets.windows(2).enumerate();
+        rows.flat_map(|(target, row)| std::iter::repeat_n(target as u32, row[1] - row[0])).collect()
+    }
+
     /// The weight of every edge.
     pub fn weights(&self) -> &[f64] {
         &self.weights

@@ -16,6 +16,7 @@ use ndarray::{ArrayD, ArrayViewD, IxDyn};
 use ndarray_npy::{NpzReader, NpzWriter, ReadNpyError, ReadNpzError, ReadableElement};
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use super::matlab::{list_matlab, read_matlab};
 use std::path::Path;
 
 /// Names that are not input fields.
@@ -59,7 +60,36 @@ pub struct Dataset {
 
 /// Reads a data set; `u` must be there.
 pub fn read_npz(path: &Path) -> Result<Dataset> {
-    let dataset = read_npz_inputs(path)?;
+    with_outputs(path, read_npz_inputs(path)?)
+}
+
+/// The names under which the public Darcy files keep what is called otherwise here.
+const PUBLIC_NAMES: [(&str, &str); 5] =
+    [("coeff", "b"), ("Kcoeff", "b_eps"), ("Kcoeff_x", "b_eps_x"), ("Kcoeff_y", "b_eps_y"), ("sol", "u")];
+
+/// Reads a data set from a MATLAB file, all samples or the first so many: its arrays of real numbers are taken as those of an
+/// .npz file are. `coeff`, `Kcoeff`, `Kcoeff_x`, `Kcoeff_y` and `sol` of the public Darcy files become b, b_eps, b_eps_x, b_eps_y and u.
+pub fn read_mat(path: &Path, first: Option<usize>) -> Result<Dataset> {
+    let numeric = |class: &str| {
+        matches!(class, "double" | "single" | "logical") || class.starts_with("int") || class.starts_with("uint")
+    };
+    let variables = list_matlab(path)?;
+    let names: Vec<&str> = variables.iter().filter(|v| numeric(&v.class)).map(|v| v.name.as_str()).collect();
+    let renamed = |name: String| match PUBLIC_NAMES.iter().find(|(public, _)| *public == name) {
+        Some((_, own)) => own.to_string(),
+        None => name,
+    };
+    let mut arrays = Vec::new();
+    for name in names {
+        let is_whole = RESERVED.contains(&name) && name != "u";
+        let read = read_matlab(path, &[name], if is_whole { None } else { first })?;
+        arrays.extend(read.into_iter().map(|a| (renamed(a.name), Array { shape: a.shape, values: a.values })));
+    }
+    assemble(path, arrays)
+}
+
+/// Refuses a data set without `u`.
+pub(super) fn with_outputs(path: &Path, dataset: Dataset) -> Result<Dataset> {
     if dataset.outputs.is_none() {
         let found: Vec<&str> = dataset.fields.iter().map(|f| f.0.as_str()).collect();
         return Err(Error::file(

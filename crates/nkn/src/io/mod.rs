@@ -2,12 +2,14 @@
 
 mod atomic;
 mod dataset;
+mod matlab;
 mod model_file;
 mod npz_claims;
 pub(crate) mod tensors;
 
 pub use atomic::write_atomically;
-pub use dataset::{Dataset, DatasetDomain, read_npz, read_npz_inputs, write_npz};
+pub use dataset::{Dataset, DatasetDomain, read_mat, read_npz, read_npz_inputs, write_npz};
+pub use matlab::{MatlabArray, MatlabVariable, list_matlab, read_matlab};
 pub use model_file::{read_model, write_model};
 
 use crate::Result;
@@ -24,12 +26,24 @@ pub enum Need {
     Inputs,
 }
 
-/// Reads a data set as samples on a domain.
+/// Reads a data set, .npz or .mat, as samples on a domain.
 pub fn read_dataset(path: &Path, need: Need) -> Result<Samples> {
-    let data = match need {
-        Need::Output => read_npz(path)?,
-        Need::Inputs => read_npz_inputs(path)?,
-    };
+    read_first(path, need, None)
+}
+
+/// Reads the first so many samples of a data set, or all there are.
+pub fn read_first(path: &Path, need: Need, first: Option<usize>) -> Result<Samples> {
+    let is_matlab = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("mat"));
+    let data = if is_matlab { read_mat(path, first)? } else { read_npz_inputs(path)? };
+    let data = if need == Need::Output { dataset::with_outputs(path, data)? } else { data };
+    let samples = into_samples(data)?;
+    Ok(match first {
+        Some(first) if first < samples.count => samples.select(&(0..first).collect::<Vec<_>>()),
+        _ => samples,
+    })
+}
+
+fn into_samples(data: Dataset) -> Result<Samples> {
     let domain = match data.domain {
         DatasetDomain::Grid { shape, lower, upper } => Domain::Grid(Grid::new(shape, lower, upper)?),
         DatasetDomain::Points { dim, coordinates } => {

@@ -3,9 +3,9 @@
 use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, vectorised};
 
-/// Columns with a positive entry, ascending.
+/// Columns with an entry that is not zero, ascending.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Active {
+pub(crate) struct Active {
     columns: Vec<u32>,
 }
 
@@ -45,17 +45,17 @@ impl Active {
         Self { columns: (0..width as u32).collect() }
     }
 
-    /// Of rows x `width` activations, none of them negative.
+    /// Of rows x `width` activations. NaN counts as on, so that it is not lost.
     pub fn of<T: Real>(activations: &[T], width: usize) -> Self {
-        let mut largest = vec![T::ZERO; width];
+        let mut seen = vec![T::ZERO; width];
         vectorised(|| {
             for row in activations.chunks_exact(width) {
-                for (l, &a) in largest.iter_mut().zip(row) {
-                    *l = if a > *l { a } else { *l };
+                for (s, &a) in seen.iter_mut().zip(row) {
+                    *s = if a != T::ZERO { T::ONE } else { *s };
                 }
             }
         });
-        let is_on = |&column: &u32| largest[column as usize] > T::ZERO;
+        let is_on = |&column: &u32| seen[column as usize] > T::ZERO;
         Self { columns: (0..width as u32).filter(is_on).collect() }
     }
 
@@ -64,8 +64,13 @@ impl Active {
         self.columns.len()
     }
 
+    /// The columns.
+    pub fn columns(&self) -> impl Iterator<Item = usize> {
+        self.columns.iter().map(|&column| column as usize)
+    }
+
     /// The active entries of a row.
-    fn pick<T: Real>(&self, from: &[T], to: &mut [T]) {
+    pub fn pick<T: Real>(&self, from: &[T], to: &mut [T]) {
         for (t, &column) in to.iter_mut().zip(&self.columns) {
             *t = from[column as usize];
         }

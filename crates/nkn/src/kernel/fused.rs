@@ -9,7 +9,7 @@
 use super::active::{Active, Compact};
 use super::mlp::{LayerSpan, MlpShape};
 use crate::buffer::Buffer;
-use crate::linalg::{Matrix, Real, gemm, vectorised};
+use crate::linalg::{Matrix, Real, gemm, gemm_parallel, vectorised};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -20,6 +20,15 @@ const BLOCK: usize = 512;
 const LANES: usize = 16;
 /// Up to this many inputs a layer is a sum of scaled rows; a matrix product would be all overhead.
 const NARROW: usize = 8;
+
+/// `result = keep * result + scale * left * right`.
+type Product<T> = fn(&mut [T], T, T, Matrix<T>, Matrix<T>);
+
+/// How the products of a block are taken: several blocks keep the threads busy, a single one (the reaction network on a coarse
+/// grid) leaves them to its products. Both give the same bits on any number of threads.
+fn product<T: Real>(blocks: usize) -> Product<T> {
+    if blocks > 1 { gemm } else { gemm_parallel }
+}
 
 /// What the forward pass leaves for the backward pass: the active columns of every hidden layer, block by block.
 #[derive(Debug)]
@@ -33,6 +42,7 @@ pub fn forward<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T]) -> (Vec<T>,
     let layers = shape.layers();
     let block = block_rows(x.len() / shape.inputs());
     let transposed: Vec<Vec<T>> = layers.iter().map(|layer| transposed_weight(layer, parameters)).collect();
+    let product = product((x.len() / shape.inputs()).div_ceil(block));
     let mut output = vec![T::ZERO; x.len() / shape.inputs() * shape.outputs()];
     let blocks = output
         .par_chunks_mut(block * shape.outputs())
@@ -48,10 +58,13 @@ pub fn forward<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T]) -> (Vec<T>,
                 let activate = shape.activates(index);
                 match hidden.last() {
                     None if layer.inputs <= NARROW => narrow_layer(&transposed[index], bias, activate, x, target),
-                    None => wide_layer(Matrix::new(x, rows, layer.inputs), &transposed[index], bias, activate, target),
+                    None => {
+                        let input = Matrix::new(x, rows, layer.inputs);
+                        wide_layer(product, input, &transposed[index], bias, activate, target);
+                    }
                     Some(below) => {
                         let weight = below.active.rows_of(&transposed[index], layer.outputs);
-                        wide_layer(below.matrix(), &weight, bias, activate, target);
+                        wide_layer(product, below.matrix(), &weight, bias, activate, target);
                     }
                 }
                 if !is_last {
@@ -107,6 +120,7 @@ pub fn backward<T: Real>(
                     parameters,
                     hidden: &hidden.blocks[start / block],
                     output: &output[span(&here, shape.outputs())],
+                    product: product(rows.div_ceil(block)),
                 };
                 let offset = start - range.start;
                 let wanted = want_x.then(|| &mut x_gradient[span(&(offset..offset + here.len()), shape.inputs())]);
@@ -149,6 +163,7 @@ struct Block<'a, T: Real> {
     parameters: &'a [T],
     hidden: &'a [Compact<T>],
     output: &'a [T],
+    product: Product<T>,
 }
 
 impl<T: Real> Block<'_, T> {
@@ -177,22 +192,22 @@ impl<T: Real> Block<'_, T> {
                 if layer.inputs <= NARROW {
                     add_narrow_products(&mut products, layer.inputs, &current, self.x);
                 } else {
-                    gemm(&mut products, T::ZERO, T::ONE, left.t(), Matrix::new(self.x, rows, layer.inputs));
+                    (self.product)(&mut products, T::ZERO, T::ONE, left.t(), Matrix::new(self.x, rows, layer.inputs));
                 }
                 active.add_rows_to(&products, weight_sum);
                 if let Some(x_gradient) = x_gradient.take() {
                     let weight = active.rows_of(&self.parameters[layer.start..layer.bias()], layer.inputs);
-                    gemm(x_gradient, T::ZERO, T::ONE, left, Matrix::new(&weight, outputs, layer.inputs));
+                    (self.product)(x_gradient, T::ZERO, T::ONE, left, Matrix::new(&weight, outputs, layer.inputs));
                 }
                 return;
             };
             let inputs = below.active.len();
             let mut products = Buffer::any(outputs * inputs);
-            gemm(&mut products, T::ZERO, T::ONE, left.t(), below.matrix());
+            (self.product)(&mut products, T::ZERO, T::ONE, left.t(), below.matrix());
             active.add_block_to(&below.active, &products, weight_sum, layer.inputs);
             let weight = active.block_of(&below.active, &self.parameters[layer.start..layer.bias()], layer.inputs);
             let mut next = Buffer::any(rows * inputs);
-            gemm(&mut next, T::ZERO, T::ONE, left, Matrix::new(&weight, outputs, inputs));
+            (self.product)(&mut next, T::ZERO, T::ONE, left, Matrix::new(&weight, outputs, inputs));
             mask(&mut next, &below.values);
             (active, current) = (below.active.clone(), next);
         }
@@ -221,10 +236,17 @@ fn transposed_weight<T: Real>(layer: &LayerSpan, parameters: &[T]) -> Vec<T> {
 }
 
 /// A layer as a matrix product; `transposed` is the weight as inputs x outputs.
-fn wide_layer<T: Real>(input: Matrix<T>, transposed: &[T], bias: &[T], activate: bool, output: &mut [T]) {
+fn wide_layer<T: Real>(
+    product: Product<T>,
+    input: Matrix<T>,
+    transposed: &[T],
+    bias: &[T],
+    activate: bool,
+    output: &mut [T],
+) {
     let outputs = bias.len();
     let weight = Matrix::new(transposed, transposed.len() / outputs, outputs);
-    gemm(output, T::ZERO, T::ONE, input, weight);
+    product(output, T::ZERO, T::ONE, input, weight);
     vectorised(|| {
         for row in output.chunks_exact_mut(outputs) {
             for (o, &b) in row.iter_mut().zip(bias) {

@@ -6,6 +6,7 @@ mod mlp;
 mod op;
 mod rows;
 
+pub(crate) use active::Active;
 pub use mlp::{LayerSpan, MlpShape, init_linear};
 pub use op::{mlp, mlp_portable};
 pub use rows::{Merge, RowTable};

@@ -4,7 +4,7 @@ use super::config::{Kind, ModelConfig};
 use crate::domain::{Domain, Quadrature, TrainingRule, connect};
 use crate::field::{Normaliser, Samples};
 use crate::kernel::{Merge, RowTable};
-use crate::operator::{Plan, Update};
+use crate::operator::{Plan, Purpose, Update};
 use crate::{Error, Result};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use std::sync::Arc;
@@ -22,12 +22,14 @@ pub struct BatchOptions {
     pub merge: Merge,
     /// Memory that the evolution may take, in bytes.
     pub budget: f64,
+    /// Whether derivatives are wanted.
+    pub training: bool,
     /// Another quadrature than the one of training.
     pub quadrature: Option<Quadrature>,
 }
 
 impl BatchOptions {
-    /// Single precision, shared rows, 4 GiB.
+    /// Single precision, shared rows, 4 GiB, no derivatives.
     pub fn new(depth: usize, device: &Device) -> Self {
         Self {
             depth,
@@ -35,7 +37,21 @@ impl BatchOptions {
             dtype: DType::F32,
             merge: Merge::Distinct,
             budget: 4.0 * (1u64 << 30) as f64,
+            training: false,
             quadrature: None,
+        }
+    }
+}
+
+impl ModelConfig {
+    /// What the order of the products is chosen for.
+    pub(super) fn purpose(&self, dim: usize, options: &BatchOptions) -> Purpose {
+        Purpose {
+            features: self.feature_width(dim),
+            // A number K comes from the whole perceptron, whose last layer is linear.
+            rectified: self.width > 1 && !self.kernel.is_empty(),
+            training: options.training,
+            budget: options.budget,
         }
     }
 }
@@ -140,7 +156,8 @@ impl Batch {
             Kind::Nkn => Update::DiffusionReaction { step: config.time / options.depth as f64 },
             Kind::Gkn => Update::GraphKernel { activate_last: config.activate_last },
         };
-        let features = config.feature_width(dim);
+        let kernel_rows = rows.rows();
+        let plan = Plan::new(config.width, options.depth, update, graph, rows, &config.purpose(dim, options));
         let output = normalisers.output.on(training, &samples.domain)?;
         let decode = (!output.mean.is_empty()).then(|| {
             let length = output.mean.len();
@@ -156,9 +173,9 @@ impl Batch {
             lift_inputs: lift_inputs(&points, &fields),
             fields,
             points,
-            kernel_inputs: upload(inputs).reshape([rows.rows(), 2 * (dim + seen.len())]),
+            kernel_inputs: upload(inputs).reshape([kernel_rows, 2 * (dim + seen.len())]),
             kernel_positions: positions,
-            plan: Arc::new(Plan::new(config.width, options.depth, update, graph, rows, features, options.budget)),
+            plan: Arc::new(plan),
             decode,
         })
     }

@@ -87,6 +87,22 @@ impl Default for ModelConfig {
 }
 
 impl ModelConfig {
+    /// The paper's network for 2D Darcy flow.
+    pub fn darcy() -> Self {
+        Self {
+            width: 64,
+            kernel: vec![512, 1024],
+            reaction: vec![512, 1024],
+            fields: ["b", "b_eps", "b_eps_x", "b_eps_y"].map(String::from).to_vec(),
+            kernel_fields: vec!["b".into()],
+            radius: Some(0.1),
+            quadrature: Quadrature::Mean,
+            normalise_input: NormaliserKind::Scalar,
+            normalise_output: NormaliserKind::Scalar,
+            ..Self::default()
+        }
+    }
+
     /// Refuses what no network can be built from.
     pub fn check(&self) -> Result<()> {
         let positive = |name: &str, value: usize| {

@@ -6,7 +6,7 @@ mod op;
 mod plan;
 
 pub use integral::{Integral, pointwise};
-pub use plan::{Cost, Order, Plan, Update};
+pub use plan::{Cost, Order, Plan, Purpose, Update};
 
 use burn::tensor::Tensor;
 use std::sync::Arc;

@@ -63,15 +63,15 @@ enum Saved {
     Double(Arc<fused::Saved<f64>>),
 }
 
-fn forward(tensors: &Primitives, plan: &Plan) -> (FlexTensor, Saved) {
+fn forward(tensors: &Primitives, plan: &Plan, keep: bool) -> (FlexTensor, Saved) {
     let shape = [plan.samples(), plan.nodes(), plan.width];
     match tensors[0].dtype() {
         DType::F64 => {
-            let (output, saved) = fused::forward::<f64>(plan, inputs(tensors));
+            let (output, saved) = fused::forward::<f64>(plan, inputs(tensors), keep);
             (flex_tensor(output, shape), Saved::Double(Arc::new(saved)))
         }
         _ => {
-            let (output, saved) = fused::forward::<f32>(plan, inputs(tensors));
+            let (output, saved) = fused::forward::<f32>(plan, inputs(tensors), keep);
             (flex_tensor(output, shape), Saved::Single(Arc::new(saved)))
         }
     }
@@ -87,7 +87,7 @@ impl EvolveBackend for Flex {
         plan: Arc<Plan>,
     ) -> FlexTensor {
         let tensors = [initial, features, last_layer, reaction, source].map(contiguous);
-        forward(&tensors, &plan).0
+        forward(&tensors, &plan, false).0
     }
 }
 
@@ -113,7 +113,7 @@ impl<C: CheckpointStrategy> EvolveBackend for Autodiff<Flex, C> {
         let parents = [initial, features, last_layer, reaction, source].map(|tensor| tensor.into_parts());
         let tensors = parents.each_ref().map(|(tensor, _)| contiguous(tensor.clone()));
         let nodes = parents.map(|(_, node)| node);
-        let (output, saved) = forward(&tensors, &plan);
+        let (output, saved) = forward(&tensors, &plan, true);
         match EvolveBackward.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => prepared.finish(EvolveState { plan, tensors, saved }, output),
             OpsKind::UnTracked(prepared) => prepared.finish(output),

@@ -81,6 +81,8 @@ pub struct Plan {
     pub update: Update,
     /// The order of the products.
     pub order: Order,
+    /// Whether the kernel's features are those of a ReLU layer, so that features off on many rows need no derivative.
+    pub rectified: bool,
     /// Edges by target, with quadrature weights.
     pub(crate) graph: Neighbourhood,
     /// The kernel rows.
@@ -92,28 +94,49 @@ pub struct Plan {
     pub(crate) source_offsets: Vec<usize>,
 }
 
+/// What a plan is chosen for.
+#[derive(Clone, Copy, Debug)]
+pub struct Purpose {
+    /// The width of the kernel network's last hidden layer.
+    pub features: usize,
+    /// Whether that layer ends with ReLU.
+    pub rectified: bool,
+    /// Whether derivatives are wanted.
+    pub training: bool,
+    /// Memory that the evolution may take, in bytes.
+    pub budget: f64,
+}
+
 impl Plan {
-    /// A plan whose order is the cheapest one that fits the memory budget (in bytes); `features` is the width of the
-    /// kernel network's last hidden layer.
+    /// A plan whose order is the cheapest one that fits the memory budget.
     pub fn new(
         width: usize,
         depth: usize,
         update: Update,
         graph: Neighbourhood,
         rows: RowTable,
-        features: usize,
-        budget: f64,
+        purpose: &Purpose,
     ) -> Self {
         assert_eq!(graph.edges(), rows.edges());
         let (targets, incoming, source_offsets) = transpose(&graph);
-        let mut plan =
-            Self { width, depth, update, order: Order::Blocks, graph, rows, targets, incoming, source_offsets };
+        let mut plan = Self {
+            width,
+            depth,
+            update,
+            order: Order::Blocks,
+            rectified: purpose.rectified,
+            graph,
+            rows,
+            targets,
+            incoming,
+            source_offsets,
+        };
         let orders = [Order::Dense, Order::Blocks, Order::Contracted];
         let possible = orders.into_iter().filter(|&order| plan.supports(order));
-        let cost = |order: Order| plan.cost(order, features);
+        let cost = |order: Order| plan.cost(order, purpose);
         plan.order = possible
             .clone()
-            .filter(|&order| cost(order).bytes <= budget)
+            .filter(|&order| cost(order).bytes <= purpose.budget)
             .min_by(|&a, &b| cost(a).seconds.total_cmp(&cost(b).seconds))
             .or_else(|| possible.min_by(|&a, &b| cost(a).bytes.total_cmp(&cost(b).bytes)))
             .unwrap_or(Order::Blocks);
@@ -158,38 +181,50 @@ impl Plan {
         edges.map(|((&x, &y), &w)| (x, y, w)).collect()
     }
 
-    /// Operations and memory of one training step of the evolution in the given order, the last layer of the kernel
-    /// network included.
-    pub fn cost(&self, order: Order, features: usize) -> Cost {
+    /// The kernel row that a sample uses on an edge.
+    pub fn kernel_row(&self, edge: usize, sample: usize) -> usize {
+        self.rows.row(edge, sample)
+    }
+
+    /// Necessary operations, time and memory of one evolution in the given order, with the last layer of the kernel network
+    /// and, in training, with all derivatives.
+    pub fn cost(&self, order: Order, purpose: &Purpose) -> Cost {
         let (d, depth, samples) = (self.width as f64, self.depth as f64, self.samples() as f64);
         let (nodes, edges, rows) = (self.nodes() as f64, self.edges() as f64, self.kernel_rows() as f64);
-        let features = features as f64;
-        let form = 3.0 * 2.0 * rows * d * d * features;
-        let states = 2.0 * (depth + 1.0) * samples * nodes * d;
+        let features = purpose.features as f64;
+        // A product has two factors, hence two more products for their derivatives.
+        let passes = if purpose.training { 3.0 } else { 1.0 };
+        let kept = if purpose.training { 2.0 * (depth + 1.0) } else { 2.0 };
+        let states = kept * samples * nodes * d;
+        let form = passes * 2.0 * rows * d * d * features;
+        let gradients = if purpose.training { 2.0 } else { 1.0 };
         // A product with few columns or tiny blocks reaches a fraction of the peak; the fractions are rough
         // measurements and only have to order the alternatives.
         let (flops, slowdown, numbers) = match order {
             Order::Dense => {
                 let size = nodes * d;
-                (3.0 * 2.0 * depth * samples * size * size, 1.2, 3.0 * size * size + rows * d * d)
+                (passes * 2.0 * depth * samples * size * size, 1.2, 3.0 * size * size + rows * d * d)
             }
             Order::Blocks => {
-                let products = 4.0 * 2.0 * depth * samples * edges * d * d;
+                let products = passes * 2.0 * depth * samples * edges * d * d;
                 let columns = samples * edges / rows.max(1.0);
                 let slowdown = (1.0 + 8.0 / columns) * (1.0 + 256.0 / (d * d));
-                (products, slowdown, 2.0 * rows * d * d + samples * edges * d)
+                let sent = if purpose.training { samples * edges * d } else { 0.0 };
+                (products, slowdown, gradients * rows * d * d + sent)
             }
             Order::Contracted => {
-                let per_layer = samples * (4.0 * 2.0 * edges * d * features + 4.0 * 2.0 * nodes * d * d * features);
-                let lanes = 4.0 * d * d * features;
-                (depth * per_layer, 1.5, lanes + samples * edges * d + rows * features)
+                // Backward contracts once more instead of keeping every Z.
+                let by_edge = if purpose.training { 4.0 } else { 1.0 };
+                let per_layer = 2.0 * samples * d * features * (by_edge * edges + passes * nodes * d);
+                let lanes = if purpose.training { 4.0 * d * d * features + samples * edges * d } else { 0.0 };
+                (depth * per_layer, 1.5, lanes)
             }
         };
         let form = if order == Order::Contracted { 0.0 } else { form };
         Cost {
             flops: form + flops,
             seconds: (form + flops * slowdown) / 1e11,
-            bytes: 4.0 * (numbers + states + rows * features),
+            bytes: 4.0 * (numbers + states + gradients * rows * features),
         }
     }
 }
@@ -207,27 +242,18 @@ pub struct Cost {
 
 /// Target of each edge, and the edges by source.
 fn transpose(graph: &Neighbourhood) -> (Vec<u32>, Vec<u32>, Vec<usize>) {
-    let nodes = graph.nodes();
-    let mut targets = Vec::with_capacity(graph.edges());
-    let mut source_offsets = vec![0usize; nodes + 1];
-    for target in 0..nodes {
-        for (source, _) in graph.row(target) {
-            targets.push(target as u32);
-            source_offsets[source + 1] += 1;
-        }
+    let mut source_offsets = vec![0usize; graph.nodes() + 1];
+    for &source in graph.sources() {
+        source_offsets[source as usize + 1] += 1;
     }
-    for node in 0..nodes {
+    for node in 0..graph.nodes() {
         source_offsets[node + 1] += source_offsets[node];
     }
     let mut next = source_offsets.clone();
     let mut incoming = vec![0u32; graph.edges()];
-    let mut edge = 0;
-    for target in 0..nodes {
-        for (source, _) in graph.row(target) {
-            incoming[next[source]] = edge;
-            next[source] += 1;
-            edge += 1;
-        }
+    for (edge, &source) in graph.sources().iter().enumerate() {
+        incoming[next[source as usize]] = edge as u32;
+        next[source as usize] += 1;
     }
-    (targets, incoming, source_offsets)
+    (graph.targets(), incoming, source_offsets)
 }

@@ -4,7 +4,7 @@ use super::poisson::{green, green_integral};
 use crate::domain::{Domain, Extent, Grid, Quadrature, connect};
 use crate::field::Samples;
 use crate::kernel::RowTable;
-use crate::operator::{Order, Parts, Plan, Update, evolve};
+use crate::operator::{Order, Parts, Plan, Purpose, Update, evolve};
 use crate::{Error, Result};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use std::sync::Arc;
@@ -45,7 +45,8 @@ impl ExactNetwork {
         let rows = RowTable::shared(graph.edges(), count);
         let x = self.domain.coordinates();
         let update = Update::DiffusionReaction { step: 1.0 };
-        let plan = Plan::new(1, 1, update, graph, rows, 1, f64::INFINITY).with_order(Order::Dense);
+        let purpose = Purpose { features: 1, rectified: false, training: false, budget: f64::INFINITY };
+        let plan = Plan::new(1, 1, update, graph, rows, &purpose).with_order(Order::Dense);
         let kernel =
             plan.edge_list().into_iter().map(|(target, source, _)| green(x[target as usize], x[source as usize]));
         let device = Device::flex();

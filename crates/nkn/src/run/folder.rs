@@ -9,7 +9,8 @@
 //! | `metrics.csv` | losses and errors while training; the same to the bit however often the run was interrupted |
 //! | `results.json`, `results.csv` | errors by depth and resolution, parameters, time |
 
-use super::config::{Data, RunConfig};
+use super::config::RunConfig;
+use super::data::Data;
 use crate::io::{read_model, write_atomically, write_model};
 use crate::model::{Model, Parameters};
 use crate::train::{DepthResult, Event, Outcome, Record, State, Trainer};

@@ -26,11 +26,11 @@ impl Steps {
     pub fn work(&self, trainer: &Trainer, normalisers: &Normalisers, depth: usize) -> Result<Work> {
         let dim = trainer.train.domain.dim();
         if let Some((batch, _)) = &self.full {
-            return Work::of(trainer.model, dim, batch);
+            return Work::of(trainer.model, dim, batch, &trainer.options(depth, true));
         }
         let first: Vec<usize> = (0..trainer.config.batch.unwrap_or(1)).collect();
         let (batch, _) = prepare(trainer, normalisers, depth, &trainer.train.select(&first))?;
-        Work::of(trainer.model, dim, &batch)
+        Work::of(trainer.model, dim, &batch, &trainer.options(depth, true))
     }
 
     /// One pass over the data: the mean loss and the last gradient's norm.

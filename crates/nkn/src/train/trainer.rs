@@ -67,13 +67,14 @@ impl Trainer<'_> {
             step(self, &batch, &truth, depth, 1e-4, &mut state)?;
             seconds.push(begun.elapsed().as_secs_f64());
         }
-        Ok((seconds, Work::of(self.model, self.train.domain.dim(), &batch)?))
+        Ok((seconds, Work::of(self.model, self.train.domain.dim(), &batch, &self.options(depth, true))?))
     }
 
     /// The same for predictions.
     pub fn time_predictions(&self, depth: usize, count: usize) -> Result<(Vec<f64>, Work)> {
         let normalisers = Normalisers::fit(self.model, self.train)?;
-        let batch = Batch::new(self.model, &normalisers, self.train, &self.options(depth, false))?;
+        let options = self.options(depth, false);
+        let batch = Batch::new(self.model, &normalisers, self.train, &options)?;
         let parameters = self.start(None)?.parameters;
         let mut seconds = Vec::with_capacity(count);
         for _ in 0..count {
@@ -82,7 +83,7 @@ impl Trainer<'_> {
             forward(self.model, &tensors, &batch, Engine::Automatic)?;
             seconds.push(begun.elapsed().as_secs_f64());
         }
-        Ok((seconds, Work::of(self.model, self.train.domain.dim(), &batch)?))
+        Ok((seconds, Work::of(self.model, self.train.domain.dim(), &batch, &options)?))
     }
 
     fn random(&self, rung: usize) -> Result<Parameters> {
@@ -147,7 +148,7 @@ impl Trainer<'_> {
     pub(super) fn options(&self, depth: usize, autodiff: bool) -> BatchOptions {
         let device = if autodiff { self.device.clone().autodiff() } else { self.device.clone() };
         let budget = self.config.memory_gib * (1u64 << 30) as f64;
-        BatchOptions { budget, ..BatchOptions::new(depth, &device) }
+        BatchOptions { budget, training: autodiff, ..BatchOptions::new(depth, &device) }
     }
 
     fn train_depth(

@@ -4,10 +4,7 @@
 //! each by one thread. Its adjoint takes two passes: by target for the products with K transposed, by source
 //! to collect them, so that no two threads write to the same place and every sum has one order.
 
-use super::{
-    Gradients, Inputs, Saved, add_rows, kernel_blocks, kernel_blocks_backward, reaction_of, relu, scaled_mask,
-    swap_leading,
-};
+use super::{Gradients, Inputs, Saved, States, add_rows, last_layer, reaction_of, relu, scaled_mask, swap_leading};
 use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, vectorised};
 use crate::operator::plan::Plan;
@@ -69,19 +66,16 @@ fn scatter_add<T: Real>(result: &mut [T], users: &[u32], d: usize, rows: &[T]) {
     }
 }
 
-pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
-    let (d, samples, nodes) = (plan.width, plan.samples(), plan.nodes());
+pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, Saved<T>) {
+    let (d, samples) = (plan.width, plan.samples());
     let (carry, step) = (T::of(plan.update.carry()), T::of(plan.update.step()));
     let sign = T::of(plan.update.reaction_sign());
     let is_difference = plan.update.difference() != 0.0;
-    let blocks = kernel_blocks(plan, &inputs);
+    let blocks = last_layer::forward(plan, &inputs);
     let users = Users::of(plan);
-    let length = inputs.initial.len();
-    let mut states = Buffer::any((plan.depth + 1) * length);
-    states[..length].copy_from_slice(&swap_leading(inputs.initial, samples, nodes, d));
+    let mut states = States::new(plan, inputs.initial, keep);
     for layer in 0..plan.depth {
-        let (before, after) = states.split_at_mut((layer + 1) * length);
-        let (h, next) = (&before[layer * length..], &mut after[..length]);
+        let (h, next) = states.step(layer);
         let at = |node: usize| &h[node * samples * d..(node + 1) * samples * d];
         next.par_chunks_mut(samples * d).enumerate().for_each_init(
             || (Vec::new(), Vec::new()),
@@ -115,7 +109,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
             },
         );
     }
-    let result = swap_leading(&states[plan.depth * length..], nodes, samples, d);
+    let (result, states) = states.finish(plan);
     (result, Saved { states, matrix: blocks })
 }
 
@@ -138,7 +132,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
     }
     let states = &saved.states[..plan.depth * length];
     let blocks = block_gradients(plan, &users, states, &scaled, length);
-    let (features, last_layer) = kernel_blocks_backward(plan, &inputs, &blocks);
+    let (features, last_layer) = last_layer::backward(plan, &inputs, &blocks);
     let mut source = vec![T::ZERO; d];
     add_rows(&mut source, &scaled);
     Gradients {

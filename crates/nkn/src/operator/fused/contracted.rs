@@ -6,7 +6,7 @@
 //! memory beyond the features does not grow with the number of edges times d².
 
 use super::blocks::{reaction_gradient, receive};
-use super::{Gradients, Inputs, Saved, add_rows, feature_width, reaction_of, relu, scaled_mask, swap_leading};
+use super::{Gradients, Inputs, Saved, States, add_rows, feature_width, reaction_of, relu, scaled_mask, swap_leading};
 use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, vectorised};
 use crate::operator::plan::Plan;
@@ -91,25 +91,17 @@ impl<'a, T: Real> Group<'a, T> {
     }
 }
 
-fn groups(plan: &Plan) -> Vec<Range<usize>> {
-    let nodes = (PAIRS / plan.samples().max(1)).max(1);
-    (0..plan.nodes()).step_by(nodes).map(|start| start..plan.nodes().min(start + nodes)).collect()
-}
-
-pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
-    let (d, samples, nodes) = (plan.width, plan.samples(), plan.nodes());
+pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, Saved<T>) {
+    let (d, samples) = (plan.width, plan.samples());
     let width = feature_width(plan, &inputs);
     let (weight, bias) = inputs.last_layer.split_at(d * d * width);
     let (carry, step) = (T::of(plan.update.carry()), T::of(plan.update.step()));
     let sign = T::of(plan.update.reaction_sign());
-    let length = inputs.initial.len();
     let node = samples * d;
-    let mut states = Buffer::any((plan.depth + 1) * length);
-    states[..length].copy_from_slice(&swap_leading(inputs.initial, samples, nodes, d));
-    let group_nodes = groups(plan).first().map_or(1, |g| g.len());
+    let mut states = States::new(plan, inputs.initial, keep);
+    let group_nodes = (PAIRS / samples.max(1)).max(1);
     for layer in 0..plan.depth {
-        let (before, after) = states.split_at_mut((layer + 1) * length);
-        let (h, next) = (&before[layer * length..], &mut after[..length]);
+        let (h, next) = states.step(layer);
         next.par_chunks_mut(group_nodes * node).enumerate().for_each_init(
             || Group::new(plan, inputs.features, width),
             |group, (index, next)| {
@@ -139,8 +131,8 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
             },
         );
     }
-    let result = swap_leading(&states[plan.depth * length..], nodes, samples, d);
-    (result, Saved { states, matrix: Vec::new() })
+    let (result, states) = states.finish(plan);
+    (result, Saved { states, matrix: Buffer::any(0) })
 }
 
 pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
@@ -149,7 +141,8 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
     let mut adjoint = swap_leading(gradient, samples, nodes, d);
     let mut scaled = Buffer::any(plan.depth * length);
     let mut sent = Buffer::any(plan.edges() * samples * d);
-    let mut features = vec![T::ZERO; inputs.features.len()];
+    // Edge by edge, so that the targets of a lane own a piece; brought into the rows' own order at the end.
+    let mut by_edge = vec![T::ZERO; inputs.features.len()];
     let mut last_layer = vec![T::ZERO; inputs.last_layer.len()];
     for layer in (0..plan.depth).rev() {
         let scaled = &mut scaled[layer * length..(layer + 1) * length];
@@ -157,8 +150,13 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
             plan.update.activates(layer, plan.depth).then(|| &saved.states[(layer + 1) * length..(layer + 2) * length]);
         scaled_mask(scaled, T::of(plan.update.step()), &adjoint, activated);
         let h = &saved.states[layer * length..(layer + 1) * length];
-        layer_backward(plan, &inputs, h, scaled, &mut sent, &mut features, &mut last_layer);
+        layer_backward(plan, &inputs, h, scaled, &mut sent, &mut by_edge, &mut last_layer);
         receive(plan, inputs.reaction, scaled, &sent, &mut adjoint);
+    }
+    let width = feature_width(plan, &inputs);
+    let mut features = vec![T::ZERO; by_edge.len()];
+    for (&row, values) in plan.rows.slots(0..plan.edges()).iter().zip(by_edge.chunks_exact(width)) {
+        features[row as usize * width..(row as usize + 1) * width].copy_from_slice(values);
     }
     let mut source = vec![T::ZERO; d];
     add_rows(&mut source, &scaled);
@@ -186,23 +184,24 @@ fn layer_backward<T: Real>(
     let node = plan.samples() * d;
     let width = feature_width(plan, inputs);
     let (weight, bias) = inputs.last_layer.split_at(d * d * width);
-    // Rows and edges are numbered target by target, so a lane of targets owns a piece of each array.
+    // Edges are numbered target by target, so a lane of targets owns a piece of each array.
     let mut lanes = Vec::new();
     let (mut sent, mut features) = (sent, features);
     let lane_nodes = plan.nodes().div_ceil(LANES).max(1);
     for start in (0..plan.nodes()).step_by(lane_nodes) {
         let targets = start..plan.nodes().min(start + lane_nodes);
         let edges = plan.graph.offsets()[targets.start]..plan.graph.offsets()[targets.end];
-        let rows = plan.rows.first_row(edges.start)..plan.rows.first_row(edges.end);
+        let rows = plan.rows.slots(edges.clone());
         let (own_sent, rest) = sent.split_at_mut(edges.len() * node);
         sent = rest;
         let (own_features, rest) = features.split_at_mut(rows.len() * width);
         features = rest;
-        lanes.push((targets, edges.start, rows.start, own_sent, own_features));
+        lanes.push((targets, edges.start, own_sent, own_features));
     }
     let sums: Vec<Vec<T>> = lanes
         .into_par_iter()
-        .map(|(targets, first_edge, first_row, sent, features)| {
+        .map(|(targets, first_edge, sent, features)| {
+            let first_slot = plan.rows.slots(0..first_edge).len();
             let mut sum = vec![T::ZERO; inputs.last_layer.len()];
             let mut group = Group::new(plan, inputs.features, width);
             let mut z_gradient = Vec::new();
@@ -237,7 +236,7 @@ fn layer_backward<T: Real>(
                     gemm(&mut back, T::ONE, T::ONE, Matrix::new(&group.gathered, edges, width), z.t());
                     let first = plan.graph.offsets()[x];
                     for edge in 0..edges {
-                        let row = plan.rows.row(first + edge, sample) - first_row;
+                        let row = plan.rows.slot(first + edge, sample) - first_slot;
                         add_rows(
                             &mut features[row * width..(row + 1) * width],
                             &shares[edge * width..(edge + 1) * width],

@@ -3,7 +3,7 @@
 //! Samples are independent, so a piece of the batch runs through all layers on one thread; the pieces do
 //! not depend on the number of threads.
 
-use super::{Gradients, Inputs, Saved, add_rows, kernel_blocks, kernel_blocks_backward, mask, reaction_of, relu};
+use super::{Gradients, Inputs, Saved, add_rows, last_layer, mask, reaction_of, relu};
 use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, vectorised};
 use crate::operator::plan::Plan;
@@ -59,7 +59,7 @@ fn propagator<T: Real>(plan: &Plan, mut matrix: Vec<T>) -> Vec<T> {
 pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
     let size = plan.nodes() * plan.width;
     let step = T::of(plan.update.step());
-    let matrix = propagator(plan, assemble(plan, &kernel_blocks(plan, &inputs), inputs.reaction));
+    let matrix = propagator(plan, assemble(plan, &last_layer::forward(plan, &inputs), inputs.reaction));
     let source: Vec<T> = (0..size).map(|i| step * inputs.source[i % plan.width]).collect();
     let layers = plan.depth + 1;
     let mut states = Buffer::any(layers * inputs.initial.len());
@@ -85,7 +85,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
             }
             result.copy_from_slice(&states[plan.depth * length..]);
         });
-    (result, Saved { states, matrix })
+    (result, Saved { states, matrix: matrix.into() })
 }
 
 pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
@@ -135,7 +135,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
     }
     source.iter_mut().for_each(|value| *value = step * *value);
     let (blocks, reaction) = disassemble(plan, &matrix, inputs.reaction.len());
-    let (features, last_layer) = kernel_blocks_backward(plan, &inputs, &blocks);
+    let (features, last_layer) = last_layer::backward(plan, &inputs, &blocks);
     Gradients { initial, features, last_layer, reaction, source }
 }
 

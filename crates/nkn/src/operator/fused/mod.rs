@@ -3,10 +3,11 @@
 mod blocks;
 mod contracted;
 mod dense;
+mod last_layer;
 
 use super::plan::{Order, Plan};
 use crate::buffer::Buffer;
-use crate::linalg::{Matrix, Real, gemm_parallel, vectorised};
+use crate::linalg::{Real, vectorised};
 use rayon::prelude::*;
 
 /// The numbers that an evolution works on, in the layouts of the operation's documentation.
@@ -39,15 +40,50 @@ pub struct Saved<T: Real> {
     /// The states h_0 … h_L in the order's own layout.
     states: Buffer<T>,
     /// A, or the blocks K; empty in the contracted order.
-    matrix: Vec<T>,
+    matrix: Buffer<T>,
 }
 
-/// The state after the last layer (samples x nodes x d).
-pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
+/// The state after the last layer (samples x nodes x d); without `keep` nothing is left for a backward pass.
+pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, Saved<T>) {
     match plan.order {
         Order::Dense => dense::forward(plan, inputs),
-        Order::Blocks => blocks::forward(plan, inputs),
-        Order::Contracted => contracted::forward(plan, inputs),
+        Order::Blocks => blocks::forward(plan, inputs, keep),
+        Order::Contracted => contracted::forward(plan, inputs, keep),
+    }
+}
+
+/// The states h_0 … h_L of nodes x samples x d, or two places that serve all layers in turn.
+struct States<T: Real> {
+    values: Buffer<T>,
+    length: usize,
+    keep: bool,
+}
+
+impl<T: Real> States<T> {
+    /// Begins with h_0 as samples x nodes x d.
+    fn new(plan: &Plan, initial: &[T], keep: bool) -> Self {
+        let length = initial.len();
+        let mut values = Buffer::any(if keep { plan.depth + 1 } else { 2 } * length);
+        values[..length].copy_from_slice(&swap_leading(initial, plan.samples(), plan.nodes(), plan.width));
+        Self { values, length, keep }
+    }
+
+    /// The state at a layer, and the place of the next.
+    fn step(&mut self, layer: usize) -> (&[T], &mut [T]) {
+        if !self.keep {
+            let (even, odd) = self.values.split_at_mut(self.length);
+            return if layer.is_multiple_of(2) { (even, odd) } else { (odd, even) };
+        }
+        let (before, after) = self.values.split_at_mut((layer + 1) * self.length);
+        (&before[layer * self.length..], &mut after[..self.length])
+    }
+
+    /// The state after the last layer as samples x nodes x d, and the states for the backward pass.
+    fn finish(self, plan: &Plan) -> (Vec<T>, Buffer<T>) {
+        let place = if self.keep { plan.depth } else { plan.depth % 2 };
+        let last = &self.values[place * self.length..(place + 1) * self.length];
+        let result = swap_leading(last, plan.nodes(), plan.samples(), plan.width);
+        (result, if self.keep { self.values } else { Buffer::any(0) })
     }
 }
 
@@ -57,86 +93,6 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
         Order::Dense => dense::backward(plan, inputs, saved, gradient),
         Order::Blocks => blocks::backward(plan, inputs, saved, gradient),
         Order::Contracted => contracted::backward(plan, inputs, saved, gradient),
-    }
-}
-
-/// The kernel blocks K = W phi + b, one row of d² numbers per kernel row.
-fn kernel_blocks<T: Real>(plan: &Plan, inputs: &Inputs<T>) -> Vec<T> {
-    let size = plan.width * plan.width;
-    let (rows, features) = (plan.kernel_rows(), feature_width(plan, inputs));
-    let (weight, bias) = inputs.last_layer.split_at(size * features);
-    let mut blocks = Vec::with_capacity(rows * size);
-    for _ in 0..rows {
-        blocks.extend_from_slice(bias);
-    }
-    gemm_parallel(
-        &mut blocks,
-        T::ONE,
-        T::ONE,
-        Matrix::new(inputs.features, rows, features),
-        Matrix::new(weight, size, features).t(),
-    );
-    blocks
-}
-
-/// From derivatives of the blocks to those of the features and of the last layer.
-fn kernel_blocks_backward<T: Real>(plan: &Plan, inputs: &Inputs<T>, blocks: &[T]) -> (Vec<T>, Vec<T>) {
-    let size = plan.width * plan.width;
-    let (rows, width) = (plan.kernel_rows(), feature_width(plan, inputs));
-    let weight = &inputs.last_layer[..size * width];
-    let mut features = vec![T::ZERO; rows * width];
-    let mut last_layer = vec![T::ZERO; inputs.last_layer.len()];
-    if size == 1 {
-        scalar_kernel_backward(blocks, inputs.features, weight, &mut features, &mut last_layer);
-        return (features, last_layer);
-    }
-    gemm_parallel(&mut features, T::ZERO, T::ONE, Matrix::new(blocks, rows, size), Matrix::new(weight, size, width));
-    let (weight_gradient, bias_gradient) = last_layer.split_at_mut(size * width);
-    gemm_parallel(
-        weight_gradient,
-        T::ZERO,
-        T::ONE,
-        Matrix::new(blocks, rows, size).t(),
-        Matrix::new(inputs.features, rows, width),
-    );
-    add_rows(bias_gradient, blocks);
-    (features, last_layer)
-}
-
-/// With d = 1 both products are outer products and sums of scaled rows: one pass over the features.
-fn scalar_kernel_backward<T: Real>(
-    blocks: &[T],
-    features: &[T],
-    weight: &[T],
-    features_gradient: &mut [T],
-    last_layer: &mut [T],
-) {
-    const PIECE: usize = 512;
-    let width = weight.len();
-    let sums: Vec<Vec<T>> = features_gradient
-        .par_chunks_mut(PIECE * width)
-        .zip(features.par_chunks(PIECE * width))
-        .zip(blocks.par_chunks(PIECE))
-        .map(|((gradient, features), blocks)| {
-            let mut sum = vec![T::ZERO; width + 1];
-            vectorised(|| {
-                let rows = gradient.chunks_exact_mut(width).zip(features.chunks_exact(width));
-                for ((gradient, features), &block) in rows.zip(blocks) {
-                    let (weights, bias) = sum.split_at_mut(width);
-                    bias[0] += block;
-                    for (((g, s), &f), &w) in gradient.iter_mut().zip(weights).zip(features).zip(weight) {
-                        *g = block * w;
-                        *s += block * f;
-                    }
-                }
-            });
-            sum
-        })
-        .collect();
-    for sum in sums {
-        for (total, part) in last_layer.iter_mut().zip(sum) {
-            *total += part;
-        }
     }
 }
 

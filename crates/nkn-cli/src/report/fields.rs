@@ -1,0 +1,183 @@
+//! Test samples in two dimensions: input, truth, prediction and error as heat maps, a row per resolution.
+
+use super::FieldComparison;
+use super::heat::{Scale, image};
+use super::scale::{Axis, Ticks, drawable};
+use super::svg::{self, Frame, label};
+use super::text::percent;
+
+/// Left edges of the four panels: truth and prediction stand close together, as they share a colour bar.
+const LEFTS: [f64; 4] = [46.0, 276.0, 462.0, 692.0];
+
+/// Width of a panel in pixels.
+const ACROSS: f64 = 166.0;
+
+/// Height of a panel in pixels, at least and at most; in between, both axes have the same scale.
+const HEIGHTS: (f64, f64) = (60.0, 280.0);
+
+/// Room above a row for its label and its titles.
+const HEAD: f64 = 44.0;
+
+/// The longest title in characters.
+const TITLE: usize = 24;
+
+/// The figure, or nothing without comparisons that can be drawn.
+pub fn figure(fields: &[FieldComparison]) -> String {
+    let mut samples: Vec<Vec<&FieldComparison>> = Vec::new();
+    for field in fields.iter().filter(|field| fits(field)) {
+        match samples.iter_mut().find(|rows| rows[0].index == field.index) {
+            Some(rows) => rows.push(field),
+            None => samples.push(vec![field]),
+        }
+    }
+    if samples.is_empty() {
+        return String::new();
+    }
+    let drawings: String = samples.iter_mut().map(|rows| sample(rows)).collect();
+    svg::figure(&drawings, &caption(&samples))
+}
+
+/// Whether there is something to draw: a grid with values of truth and prediction at its nodes.
+fn fits(field: &FieldComparison) -> bool {
+    let nodes = field.shape[0] * field.shape[1];
+    let [x0, x1, y0, y1] = field.extent;
+    nodes > 0
+        && field.truth.len() == nodes
+        && field.prediction.len() == nodes
+        && field.extent.into_iter().all(drawable)
+        && x0 < x1
+        && y0 < y1
+}
+
+fn caption(samples: &[Vec<&FieldComparison>]) -> String {
+    let resolutions = if samples.iter().any(|rows| rows.len() > 1) {
+        ("<strong>Is the picture right, on every grid?</strong>", ", the same at all resolutions of a sample,")
+    } else {
+        ("<strong>Is the picture right?</strong>", "")
+    };
+    let mut caption = format!(
+        "{} Truth and prediction share one colour scale{} and should look alike. The right panel shows where they \
+         differ: red where the prediction is too large, blue where it is too small. Its scale is another one in each \
+         row, so read the numbers. Each node is one cell; cells end at the boundary of the domain.",
+        resolutions.0, resolutions.1
+    );
+    let values = |field: &&FieldComparison| {
+        [&field.input, &field.truth, &field.prediction].into_iter().flatten().copied().all(drawable)
+    };
+    if !samples.iter().flatten().all(values) {
+        caption.push_str(" Grey cells contain values that are not finite.");
+    }
+    caption
+}
+
+/// The rows of one sample under its heading.
+fn sample(rows: &mut [&FieldComparison]) -> String {
+    rows.sort_by_key(|row| row.resolution);
+    let input = Scale::of(rows.iter().flat_map(|row| &row.input).copied());
+    let values = rows.iter().flat_map(|row| row.truth.iter().chain(&row.prediction)).copied();
+    let solution = Scale::of(values);
+    let (mut content, mut y) = (String::new(), 0.0);
+    for (k, field) in rows.iter().enumerate() {
+        let row = Row { field, y, last: k + 1 == rows.len() };
+        content.push_str(&row.draw(input, solution));
+        y += HEAD + height(field) + 10.0;
+    }
+    let index = rows[0].index;
+    let labels = rows.iter().map(|row| row_label(row)).collect::<Vec<_>>().join("; ");
+    let title = format!("Fields of test sample {index}");
+    let description =
+        format!("Heat maps over x and y of input, truth, prediction, and prediction minus truth. Rows: {labels}.");
+    let drawing = svg::drawing(y + 36.0, &title, &description, &content);
+    format!("<h3>Test sample {index}</h3>\n{drawing}")
+}
+
+fn row_label(field: &FieldComparison) -> String {
+    let [nx, ny] = field.shape;
+    format!("sample {}, {nx} × {ny}, error {}", field.index, percent(field.relative_l2))
+}
+
+/// The height of a panel that keeps the domain's proportions.
+fn height(field: &FieldComparison) -> f64 {
+    let [x0, x1, y0, y1] = field.extent;
+    (ACROSS * (y1 - y0) / (x1 - x0)).clamp(HEIGHTS.0, HEIGHTS.1)
+}
+
+/// One resolution of a sample.
+struct Row<'a> {
+    field: &'a FieldComparison,
+    /// Upper edge in pixels.
+    y: f64,
+    /// Whether it is the lowest of its sample, which has the labels of the x axis.
+    last: bool,
+}
+
+impl Row<'_> {
+    fn draw(&self, input: Scale, solution: Scale) -> String {
+        let field = self.field;
+        let error: Vec<f64> = field.prediction.iter().zip(&field.truth).map(|(p, t)| p - t).collect();
+        let difference = Scale::signed(error.iter().copied());
+        let name = if field.input_name.is_empty() { "input" } else { &field.input_name };
+        // Truth has no colour bar of its own.
+        let panels = [
+            (name, &field.input, input, true),
+            ("truth", &field.truth, solution, false),
+            ("prediction", &field.prediction, solution, true),
+            ("prediction − truth", &error, difference, true),
+        ];
+        let mut content = label(0.0, self.y + 15.0, "strong", &row_label(field));
+        for ((title, values, scale, bar), left) in panels.into_iter().zip(LEFTS) {
+            let frame = self.frame(left);
+            content.push_str(&self.axes(&frame));
+            if values.len() != field.truth.len() {
+                content.push_str(&label(
+                    left + ACROSS / 2.0,
+                    frame.top + frame.height / 2.0,
+                    "tick middle",
+                    "not known",
+                ));
+                continue;
+            }
+            content.push_str(&label(left, frame.top - 9.0, "", &shortened(title)));
+            content.push_str(&self.cells(&frame, values, scale));
+            if bar {
+                content.push_str(&scale.bar(left + ACROSS + 8.0, frame.top, frame.height));
+            }
+        }
+        content
+    }
+
+    fn frame(&self, left: f64) -> Frame {
+        let [x0, x1, y0, y1] = self.field.extent;
+        let (x, y) = (Axis::linear((x0, x1)), Axis::linear((y0, y1)));
+        Frame { left, top: self.y + HEAD, width: ACROSS, height: height(self.field), x, y }
+    }
+
+    /// Labels on the left and at the bottom of the figure only; all panels of a sample have the same axes.
+    fn axes(&self, frame: &Frame) -> String {
+        let first = frame.left == LEFTS[0];
+        let (x_ticks, x_label) = if self.last { (frame.x.ticks(2), "x") } else { (Ticks::default(), "") };
+        let (y_ticks, y_label) = if first { (frame.y.ticks(2), "y") } else { (Ticks::default(), "") };
+        frame.axes_at((&x_ticks, x_label), (&y_ticks, y_label))
+    }
+
+    /// The values as cells around the nodes: x to the right, y upwards.
+    fn cells(&self, frame: &Frame, values: &[f64], scale: Scale) -> String {
+        let [nx, ny] = self.field.shape;
+        let from_the_top = (0..ny).rev().flat_map(|j| (0..nx).map(move |i| values[i * ny + j]));
+        // The outermost nodes are on the frame: half of their cells is outside of it.
+        let spacing = |nodes: usize, length: f64| if nodes > 1 { length / (nodes - 1) as f64 } else { length };
+        let width = nx as f64 * spacing(nx, frame.width);
+        let height = ny as f64 * spacing(ny, frame.height);
+        let corner = (frame.left + (frame.width - width) / 2.0, frame.top + (frame.height - height) / 2.0);
+        let cells = image(&scale.image(nx, from_the_top), corner, (width, height));
+        format!("{}<path class=\"frame\" d=\"{}\"/>\n", frame.clip(&cells), frame.border())
+    }
+}
+
+/// A title that fits above its panel.
+fn shortened(title: &str) -> String {
+    if title.chars().count() <= TITLE {
+        return title.to_owned();
+    }
+    title.chars().take(TITLE - 1).chain(['…']).collect()
+}

@@ -1,0 +1,279 @@
+//! The 2D Darcy problem of the paper: -div(b grad u) = 1 on the unit square, u = 0 on its boundary, and the map b -> u
+//! to be learned.
+//!
+//! The coefficient is 12 where a Gaussian random field is not negative and 3 elsewhere ([`RandomField`]). The solution is
+//! that of a five-point scheme on 241 x 241 nodes ([`FluxSolver`]). The networks also get b_eps, a smoothed b, and its
+//! gradient ([`fields`]). Coarser grids are every 16th, 8th or 4th node of the finest ([`DarcySamples::stride`]).
+//!
+//! All values at x = i / (side - 1), y = j / (side - 1) are at i side + j.
+
+mod random_field;
+mod smooth;
+mod solver;
+
+pub use random_field::RandomField;
+pub use solver::FluxSolver;
+
+use crate::domain::{Domain, Grid};
+use crate::field::{Field, Samples};
+use crate::seed::Seed;
+use crate::{Error, Result};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The number of nodes along a side of the grid on which the paper's data are computed.
+pub const SIDE: usize = 241;
+
+/// The coefficient where the random field is not negative.
+const HIGH: f64 = 12.0;
+/// The coefficient elsewhere.
+const LOW: f64 = 3.0;
+
+/// Samples of the problem on a grid of side x side nodes, boundary included; each field is count x side x side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DarcySamples {
+    /// The number of nodes along a side.
+    pub side: usize,
+    /// The number of samples.
+    pub count: usize,
+    /// The coefficients.
+    pub b: Vec<f64>,
+    /// The smoothed coefficients.
+    pub b_eps: Vec<f64>,
+    /// Their derivatives along the first axis.
+    pub b_eps_x: Vec<f64>,
+    /// Their derivatives along the second axis.
+    pub b_eps_y: Vec<f64>,
+    /// The solutions.
+    pub u: Vec<f64>,
+}
+
+/// Samples number first to first + count - 1, each of which depends on the seed and its number alone, and not on
+/// the number of threads.
+///
+/// `progress` is called after each sample, on whichever thread made it, with the number of samples that are finished.
+///
+/// Another side gives nearly the same random fields, but b_eps is smoothed over a width in grid cells and the scheme's error is
+/// another: the paper's data at a coarser resolution are a [`DarcySamples::stride`] of those at [`SIDE`].
+///
+/// ```
+/// use nkn::{problem::darcy, seed::Seed};
+///
+/// let samples = darcy::generate(Seed::new(0), 0, 2, 41, &|_| {})?;
+/// let coarse = samples.stride(4)?;
+/// assert_eq!(coarse.side, 11);
+/// assert_eq!(coarse.u[5 * 11 + 5], samples.u[20 * 41 + 20]); // the centre of sample 0
+/// # Ok::<(), nkn::Error>(())
+/// ```
+pub fn generate(
+    seed: Seed,
+    first: usize,
+    count: usize,
+    side: usize,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<DarcySamples> {
+    let field = RandomField::new(side)?;
+    let mut b = vec![0.0; count * side * side];
+    b.par_chunks_mut(side * side).enumerate().for_each(|(sample, b)| {
+        for (b, field) in b.iter_mut().zip(field.sample(seed, first + sample)) {
+            *b = if field >= 0.0 { HIGH } else { LOW };
+        }
+    });
+    solve(&b, side, progress)
+}
+
+/// Samples with given coefficients, each side x side and positive: the solutions and the smoothed fields.
+pub fn solve(b: &[f64], side: usize, progress: &(dyn Fn(usize) + Sync)) -> Result<DarcySamples> {
+    let solver = FluxSolver::new(side)?;
+    let nodes = side * side;
+    if !b.len().is_multiple_of(nodes) {
+        let expected = format!("{nodes} values for each sample, one per node of {side} x {side}");
+        return Err(Error::invalid("b", expected, b.len(), "give whole samples, boundary nodes included"));
+    }
+    let count = b.len() / nodes;
+    let finished = AtomicUsize::new(0);
+    let zeros = || vec![0.0; b.len()];
+    let mut samples =
+        DarcySamples { side, count, b: b.to_vec(), b_eps: zeros(), b_eps_x: zeros(), b_eps_y: zeros(), u: zeros() };
+    let coefficients = samples.b.par_chunks(nodes).zip(samples.u.par_chunks_mut(nodes));
+    let gradients = samples.b_eps_x.par_chunks_mut(nodes).zip(samples.b_eps_y.par_chunks_mut(nodes));
+    let all = coefficients.zip(samples.b_eps.par_chunks_mut(nodes).zip(gradients));
+    // One sample at a time: they are few and each is long.
+    all.with_max_len(1).try_for_each(|((b, u), (b_eps, (b_eps_x, b_eps_y)))| {
+        u.copy_from_slice(&solver.solve_unit_load(b)?);
+        let (value, along_x, along_y) = fields(b, side)?;
+        b_eps.copy_from_slice(&value);
+        b_eps_x.copy_from_slice(&along_x);
+        b_eps_y.copy_from_slice(&along_y);
+        progress(finished.fetch_add(1, Ordering::Relaxed) + 1);
+        Ok::<(), Error>(())
+    })?;
+    Ok(samples)
+}
+
+/// The smoothed coefficient b_eps of one sample, and its derivatives along the first and the second axis.
+///
+/// The Gaussian has the variance 5 in grid cells, so this is the paper's b_eps on the grid of [`SIDE`] nodes.
+///
+/// ```
+/// let (b_eps, b_eps_x, b_eps_y) = nkn::problem::darcy::fields(&[3.0; 25], 5)?;
+/// assert!((b_eps[12] - 3.0).abs() < 1e-12 && b_eps_x[12].abs() < 1e-12 && b_eps_y[12].abs() < 1e-12);
+/// # Ok::<(), nkn::Error>(())
+/// ```
+pub fn fields(b: &[f64], side: usize) -> Result<(Vec<f64>, Vec<f64>, Vec<f64>)> {
+    check_side(side)?;
+    if b.len() != side * side {
+        let expected = format!("{} values, one for each node of {side} x {side}", side * side);
+        return Err(Error::invalid("b", expected, b.len(), "give one sample at a time, boundary nodes included"));
+    }
+    let b_eps = smooth::smoothed(b, side);
+    let (along_x, along_y) = smooth::gradient(&b_eps, side);
+    Ok((b_eps, along_x, along_y))
+}
+
+impl DarcySamples {
+    /// The samples as input and output functions on the unit square.
+    pub fn into_samples(self) -> Result<Samples> {
+        let fields = [("b", self.b), ("b_eps", self.b_eps), ("b_eps_x", self.b_eps_x), ("b_eps_y", self.b_eps_y)];
+        Ok(Samples {
+            domain: Domain::Grid(Grid::unit(&[self.side, self.side])?),
+            count: self.count,
+            fields: fields.map(|(name, values)| Field { name: name.into(), values }).to_vec(),
+            output: Some(self.u),
+        })
+    }
+
+    /// The samples at every step-th node in both directions, ends included: 16, 8 and 4 take a side of 241 to
+    /// 16, 31 and 61.
+    pub fn stride(&self, step: usize) -> Result<Self> {
+        let cells = self.side - 1;
+        if step == 0 || !cells.is_multiple_of(step) {
+            let expected = format!("a divisor of {cells}, so that the last of {} nodes is one of them", self.side);
+            return Err(Error::invalid("stride", expected, step, "1, 2, 4, 8 and 16 divide 240"));
+        }
+        let side = cells / step + 1;
+        let taken = |values: &[f64]| -> Vec<f64> {
+            let rows = values.chunks_exact(self.side * self.side).flat_map(|sample| {
+                sample.chunks_exact(self.side).step_by(step).flat_map(|row| row.iter().step_by(step))
+            });
+            rows.copied().collect()
+        };
+        Ok(Self {
+            side,
+            count: self.count,
+            b: taken(&self.b),
+            b_eps: taken(&self.b_eps),
+            b_eps_x: taken(&self.b_eps_x),
+            b_eps_y: taken(&self.b_eps_y),
+            u: taken(&self.u),
+        })
+    }
+}
+
+/// One-sided differences need three nodes, and so does a node that is not on the boundary.
+fn check_side(side: usize) -> Result<()> {
+    match side {
+        0..3 => Err(Error::invalid("side", "at least 3 nodes, one of them inside", side, "the paper uses 241")),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    fn samples(first: usize, count: usize) -> DarcySamples {
+        generate(Seed::new(3), first, count, 33, &|_| {}).unwrap()
+    }
+
+    #[test]
+    fn samples_are_what_they_are_said_to_be() {
+        let (side, nodes) = (33, 33 * 33);
+        let data = samples(0, 3);
+        let field = RandomField::new(side).unwrap();
+        let solver = FluxSolver::new(side).unwrap();
+        for sample in 0..3 {
+            let range = sample * nodes..(sample + 1) * nodes;
+            let b: Vec<f64> = field.sample(Seed::new(3), sample).iter().map(|&v| 7.5 + 4.5_f64.copysign(v)).collect();
+            assert_eq!(data.b[range.clone()], b);
+            assert_eq!(data.u[range.clone()], solver.solve_unit_load(&b).unwrap());
+            let (b_eps, b_eps_x, b_eps_y) = fields(&b, side).unwrap();
+            assert_eq!(data.b_eps[range.clone()], b_eps);
+            assert_eq!(data.b_eps_x[range.clone()], b_eps_x);
+            assert_eq!(data.b_eps_y[range], b_eps_y);
+        }
+    }
+
+    #[test]
+    fn the_same_samples_in_any_portion_and_with_any_number_of_threads() {
+        let all = samples(0, 5);
+        let nodes = 33 * 33;
+        for (first, count) in [(0, 1), (1, 3), (4, 1)] {
+            for threads in [1, 3] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let part = pool.install(|| samples(first, count));
+                let range = first * nodes..(first + count) * nodes;
+                assert_eq!(part.b, all.b[range.clone()]);
+                assert_eq!(part.b_eps_y, all.b_eps_y[range.clone()]);
+                assert_eq!(part.u, all.u[range]);
+            }
+        }
+        assert_ne!(all.b[..nodes], all.b[nodes..2 * nodes]);
+        assert_ne!(generate(Seed::new(4), 0, 5, 33, &|_| {}).unwrap().b, all.b);
+        let none = samples(7, 0);
+        assert_eq!((none.count, none.u.len()), (0, 0));
+    }
+
+    #[test]
+    fn progress_counts_every_sample_once() {
+        let seen = Mutex::new(Vec::new());
+        generate(Seed::new(0), 0, 6, 5, &|done| seen.lock().unwrap().push(done)).unwrap();
+        let mut seen = seen.into_inner().unwrap();
+        seen.sort_unstable();
+        assert_eq!(seen, [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn solutions_lie_between_those_of_the_two_coefficients() {
+        let data = samples(0, 8);
+        let solver = FluxSolver::new(33).unwrap();
+        let bounds = [HIGH, LOW].map(|b| solver.solve_unit_load(&[b; 33 * 33]).unwrap());
+        // Only the integrals are ordered: they are the energies.
+        let [low, high] = bounds.map(|u| u.iter().sum::<f64>());
+        for u in data.u.chunks(33 * 33) {
+            assert!((low..high).contains(&u.iter().sum()));
+        }
+    }
+
+    #[test]
+    fn strides_take_the_nodes_of_the_coarser_grid() {
+        let data = samples(0, 2);
+        assert_eq!(data.stride(1).unwrap(), data);
+        let coarse = data.stride(8).unwrap();
+        assert_eq!((coarse.side, coarse.count, coarse.b.len()), (5, 2, 50));
+        let pairs = [(&coarse.b, &data.b), (&coarse.b_eps, &data.b_eps), (&coarse.b_eps_x, &data.b_eps_x)];
+        for (coarse, fine) in pairs.into_iter().chain([(&coarse.b_eps_y, &data.b_eps_y), (&coarse.u, &data.u)]) {
+            for (k, value) in coarse.iter().enumerate() {
+                let (sample, i, j) = (k / 25, k / 5 % 5, k % 5);
+                assert_eq!(*value, fine[sample * 33 * 33 + i * 8 * 33 + j * 8]);
+            }
+        }
+        assert_eq!(data.stride(4).unwrap().stride(2).unwrap(), coarse);
+        for step in [0, 3, 64] {
+            let message = data.stride(step).unwrap_err().to_string();
+            assert!(message.contains("stride: expected a divisor of 32"), "{message}");
+        }
+    }
+
+    #[test]
+    fn bad_arguments_are_named() {
+        for side in 0..3 {
+            let message = generate(Seed::new(0), 0, 1, side, &|_| {}).unwrap_err().to_string();
+            assert!(message.contains("side: expected at least 3"), "{message}");
+            assert!(fields(&[1.0], side).is_err());
+        }
+        let message = fields(&[1.0; 24], 5).unwrap_err().to_string();
+        assert!(message.contains("b: expected 25 values"), "{message}");
+    }
+}
