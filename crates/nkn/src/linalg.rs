@@ -4,6 +4,9 @@
 //! depend on the number of threads, so that one thread and many give the same bits. The exception,
 //! [`gemm_parallel`], only ever splits rows and columns of the result, never a sum.
 
+#[doc(hidden)]
+pub mod small;
+
 use crate::buffer::Pool;
 use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
 
@@ -28,6 +31,9 @@ pub trait Real:
     fn of(value: f64) -> Self;
     /// Where arrays of this type are recycled.
     fn pool() -> &'static Pool<Self>;
+    /// One block times the states of some samples.
+    #[doc(hidden)]
+    fn small_product(d: usize, product: &small::Product<Self>, target: small::Target<Self>, scratch: &mut Vec<Self>);
 }
 
 impl Real for f32 {
@@ -40,6 +46,9 @@ impl Real for f32 {
         static POOL: Pool<f32> = Pool::new();
         &POOL
     }
+    fn small_product(d: usize, product: &small::Product<Self>, target: small::Target<Self>, scratch: &mut Vec<Self>) {
+        small::single(d, product, target, scratch)
+    }
 }
 
 impl Real for f64 {
@@ -51,6 +60,9 @@ impl Real for f64 {
     fn pool() -> &'static Pool<Self> {
         static POOL: Pool<f64> = Pool::new();
         &POOL
+    }
+    fn small_product(d: usize, product: &small::Product<Self>, target: small::Target<Self>, scratch: &mut Vec<Self>) {
+        small::double(d, product, target, scratch)
     }
 }
 

@@ -6,6 +6,7 @@
 //! | double, single, int8 to int64, uint8 to uint64, logical | f64; integers beyond 2^53 are rounded |
 //! | cell, struct, char, sparse, complex, objects | listed, but refused by name when wanted |
 //! | v4 files, HDF5 files without MATLAB's header | refused, with what to do |
+//! | v7.3 in the HDF5 of MATLAB up to 2008, or with the layouts that are new in HDF5 2.0 | refused, with what to do |
 //!
 //! MATLAB's first index runs fastest, in both formats; here the last one does, so A(i, j, k) of an n1 x n2 x n3 array is
 //! `values[(i * n2 + j) * n3 + k]` with indices from zero, and the shape is MATLAB's `size(A)`.

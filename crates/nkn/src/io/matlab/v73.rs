@@ -141,16 +141,16 @@ fn describe(path: &Path, length: u64, name: String, dataset: &Dataset) -> Result
 /// How many bytes a dataset takes in the file, and how many planes its chunks are high.
 fn storage(path: &Path, length: u64, name: &str, dataset: &Dataset) -> Result<(u64, usize)> {
     let hdf5 = |error| unreadable(path, &format!("variable `{name}`"), &error);
-    let wrong = |problem: String| Err(damaged(path, format!("variable `{name}` {problem}")));
+    let wrong = |problem: String| damaged(path, format!("variable `{name}` {problem}"));
     // The library would make room for as many bytes as a chunk claims to have.
     let inside = |at: u64, size: u64| match at.checked_add(size) {
         Some(end) if end <= length => Ok(()),
-        _ => wrong(format!("has {size} bytes at byte {at}, beyond the end of the file at byte {length}")),
+        _ => Err(wrong(format!("has {size} bytes at byte {at}, beyond the end of the file at byte {length}"))),
     };
     match dataset.layout().map_err(hdf5)? {
         Layout::Compact { size } => Ok((size.min(length), 1)),
         Layout::Contiguous { address: Some(address), size } => inside(address, size).map(|()| (size, 1)),
-        Layout::Contiguous { address: None, .. } => wrong("was never written".into()),
+        Layout::Contiguous { address: None, .. } => Err(wrong("was never written".into())),
         Layout::Chunked { chunk_shape, .. } => {
             let chunks = dataset.chunks().map_err(hdf5)?;
             let sides = dataset.shape().map_err(hdf5)?;
@@ -158,14 +158,14 @@ fn storage(path: &Path, length: u64, name: &str, dataset: &Dataset) -> Result<(u
             let expected = grid.fold(1u64, u64::saturating_mul);
             // A chunk that was never written would be read as zeros, which look like data.
             if (chunks.len() as u64) < expected {
-                return wrong(format!("has {} of its {expected} chunks", chunks.len()));
+                return Err(wrong(format!("has {} of its {expected} chunks", chunks.len())));
             }
             chunks.iter().try_for_each(|chunk| inside(chunk.address, chunk.storage_size))?;
             let stored = chunks.iter().fold(0u64, |sum, chunk| sum.saturating_add(chunk.storage_size));
             let height = chunk_shape.first().and_then(|height| usize::try_from(*height).ok()).unwrap_or(1);
             Ok((stored.min(length), height.max(1)))
         }
-        _ => wrong("is spread over other files".into()),
+        _ => Err(wrong("is spread over other files".into())),
     }
 }
 

@@ -4,8 +4,10 @@
 //! each by one thread. Its adjoint takes two passes: by target for the products with K transposed, by source
 //! to collect them, so that no two threads write to the same place and every sum has one order.
 
-use super::{Gradients, Inputs, Saved, States, add_rows, last_layer, reaction_of, relu, scaled_mask, swap_leading};
+use super::last_layer::{self, Layout};
+use super::{Gradients, Inputs, Saved, States, add_rows, reaction_of, relu, scaled_mask, swap_leading};
 use crate::buffer::Buffer;
+use crate::linalg::small::{Product, Target, multiply};
 use crate::linalg::{Matrix, Real, gemm, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
@@ -56,30 +58,20 @@ fn gather<T: Real>(result: &mut Vec<T>, users: &[u32], d: usize, at_y: &[T], dif
     }
 }
 
-/// Adds rows to the rows of some samples.
-fn scatter_add<T: Real>(result: &mut [T], users: &[u32], d: usize, rows: &[T]) {
-    for (&sample, row) in users.iter().zip(rows.chunks_exact(d)) {
-        let span = sample as usize * d..(sample as usize + 1) * d;
-        for (r, &v) in result[span].iter_mut().zip(row) {
-            *r += v;
-        }
-    }
-}
-
 pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, Saved<T>) {
     let (d, samples) = (plan.width, plan.samples());
     let (carry, step) = (T::of(plan.update.carry()), T::of(plan.update.step()));
     let sign = T::of(plan.update.reaction_sign());
     let is_difference = plan.update.difference() != 0.0;
-    let blocks = last_layer::forward(plan, &inputs);
+    let blocks = last_layer::forward(plan, &inputs, Layout::Columns);
     let users = Users::of(plan);
     let mut states = States::new(plan, inputs.initial, keep);
     for layer in 0..plan.depth {
         let (h, next) = states.step(layer);
         let at = |node: usize| &h[node * samples * d..(node + 1) * samples * d];
         next.par_chunks_mut(samples * d).enumerate().for_each_init(
-            || (Vec::new(), Vec::new()),
-            |(gathered, product), (x, next)| {
+            Vec::new,
+            |scratch, (x, next)| {
                 for row in next.chunks_exact_mut(d) {
                     row.copy_from_slice(inputs.source);
                 }
@@ -88,14 +80,14 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
                 let first = plan.graph.offsets()[x];
                 for (e, (y, weight)) in plan.graph.row(x).enumerate() {
                     for row in plan.rows.rows_of_edge(first + e) {
-                        let users = users.of_row(row);
-                        gathered.clear();
-                        gather(gathered, users, d, at(y), is_difference.then(|| at(x)));
-                        product.resize(users.len() * d, T::ZERO);
-                        let block = Matrix::new(&blocks[row * d * d..(row + 1) * d * d], d, d);
-                        let gathered = Matrix::new(gathered, users.len(), d);
-                        gemm(product, T::ZERO, T::of(weight), gathered, block.t());
-                        scatter_add(next, users, d, product);
+                        let product = Product {
+                            block: &blocks[row * d * d..(row + 1) * d * d],
+                            weight: T::of(weight),
+                            users: users.of_row(row),
+                            states: at(y),
+                            minus: is_difference.then(|| at(x)),
+                        };
+                        multiply(d, &product, Target { sum: Some((next, T::ONE)), copy: None }, scratch);
                     }
                 }
                 vectorised(|| {
@@ -120,6 +112,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
     let node = samples * d;
     let mut adjoint = swap_leading(gradient, samples, nodes, d);
     let mut scaled = Buffer::any(plan.depth * length);
+    let blocks = by_rows(plan, &saved.matrix);
     // w K^T times the scaled adjoint at the target, for every edge and sample.
     let mut sent = Buffer::any(plan.edges() * node);
     for layer in (0..plan.depth).rev() {
@@ -127,10 +120,11 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
         let activated =
             plan.update.activates(layer, plan.depth).then(|| &saved.states[(layer + 1) * length..(layer + 2) * length]);
         scaled_mask(scaled, T::of(plan.update.step()), &adjoint, activated);
-        send(plan, &users, &saved.matrix, scaled, &mut sent);
-        receive(plan, inputs.reaction, scaled, &sent, &mut adjoint);
+        send(plan, &users, &blocks, inputs.reaction, scaled, &mut sent, &mut adjoint);
+        receive(plan, &sent, &mut adjoint);
     }
     let states = &saved.states[..plan.depth * length];
+    drop(blocks);
     let blocks = block_gradients(plan, &users, states, &scaled, length);
     let (features, last_layer) = last_layer::backward(plan, &inputs, &blocks);
     let mut source = vec![T::ZERO; d];
@@ -144,54 +138,86 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
     }
 }
 
-/// First pass of a layer's adjoint, by target.
-fn send<T: Real>(plan: &Plan, users: &Users, blocks: &[T], scaled: &[T], sent: &mut [T]) {
+/// The blocks row by row.
+fn by_rows<T: Real>(plan: &Plan, columns: &[T]) -> Buffer<T> {
+    let d = plan.width;
+    let mut rows = Buffer::any(columns.len());
+    rows.par_chunks_mut(d * d).zip(columns.par_chunks(d * d)).for_each(|(rows, columns)| {
+        for (i, row) in rows.chunks_exact_mut(d).enumerate() {
+            for (to, from) in row.iter_mut().zip(columns[i..].iter().step_by(d)) {
+                *to = *from;
+            }
+        }
+    });
+    rows
+}
+
+/// First pass of a layer's adjoint, by target: what goes along the edges, and all that stays at the node.
+fn send<T: Real>(
+    plan: &Plan,
+    users: &Users,
+    blocks: &[T],
+    reaction: &[T],
+    scaled: &[T],
+    sent: &mut [T],
+    adjoint: &mut [T],
+) {
     let d = plan.width;
     let node = plan.samples() * d;
-    sent.par_chunks_mut(node).enumerate().for_each_init(
-        || (Vec::new(), Vec::new()),
-        |(gathered, product), (edge, sent)| {
-            let x = plan.targets[edge] as usize;
-            let weight = T::of(plan.graph.weights()[edge]);
-            for row in plan.rows.rows_of_edge(edge) {
-                let users = users.of_row(row);
-                gathered.clear();
-                gather(gathered, users, d, &scaled[x * node..(x + 1) * node], None);
-                product.resize(users.len() * d, T::ZERO);
-                let block = Matrix::new(&blocks[row * d * d..(row + 1) * d * d], d, d);
-                gemm(product, T::ZERO, weight, Matrix::new(gathered, users.len(), d), block);
-                for (&sample, row) in users.iter().zip(product.chunks_exact(d)) {
-                    let sample = sample as usize;
-                    sent[sample * d..(sample + 1) * d].copy_from_slice(row);
+    let is_difference = plan.update.difference() != 0.0;
+    let by_target = pieces(plan, sent, node);
+    by_target.into_par_iter().zip(adjoint.par_chunks_mut(node)).enumerate().for_each_init(
+        Vec::new,
+        |scratch, (x, (sent, adjoint))| {
+            let own = &scaled[x * node..(x + 1) * node];
+            keep_own(plan, reaction, x, own, adjoint);
+            let first = plan.graph.offsets()[x];
+            for (e, sent) in sent.chunks_exact_mut(node).enumerate() {
+                let edge = first + e;
+                for row in plan.rows.rows_of_edge(edge) {
+                    let product = Product {
+                        block: &blocks[row * d * d..(row + 1) * d * d],
+                        weight: T::of(plan.graph.weights()[edge]),
+                        users: users.of_row(row),
+                        states: own,
+                        minus: None,
+                    };
+                    let sum = is_difference.then_some((&mut *adjoint, -T::ONE));
+                    multiply(d, &product, Target { sum, copy: Some(&mut *sent) }, scratch);
                 }
             }
         },
     );
 }
 
-/// Second pass: every node collects what its edges sent, as a source and, through the differences, as a target.
-pub(super) fn receive<T: Real>(plan: &Plan, reaction: &[T], scaled: &[T], sent: &[T], adjoint: &mut [T]) {
+/// An array of `length` numbers per edge, cut by target.
+fn pieces<'a, T>(plan: &Plan, mut values: &'a mut [T], length: usize) -> Vec<&'a mut [T]> {
+    let mut pieces = Vec::with_capacity(plan.nodes());
+    for row in plan.graph.offsets().windows(2) {
+        let (own, rest) = values.split_at_mut((row[1] - row[0]) * length);
+        pieces.push(own);
+        values = rest;
+    }
+    pieces
+}
+
+/// What a layer's adjoint keeps at a node itself: the carried part and the reaction's.
+pub(super) fn keep_own<T: Real>(plan: &Plan, reaction: &[T], x: usize, scaled: &[T], adjoint: &mut [T]) {
     let d = plan.width;
-    let samples = plan.samples();
-    let node = samples * d;
     let (carry, sign) = (T::of(plan.update.carry()), T::of(plan.update.reaction_sign()));
-    let is_difference = plan.update.difference() != 0.0;
-    let sent = |edge: usize| &sent[edge * node..(edge + 1) * node];
+    let own = Matrix::new(scaled, plan.samples(), d);
+    gemm(adjoint, carry, sign, own, Matrix::new(reaction_of(plan, reaction, x), d, d));
+}
+
+/// Second pass: every node collects as a source what was sent along its edges.
+pub(super) fn receive<T: Real>(plan: &Plan, sent: &[T], adjoint: &mut [T]) {
+    let node = plan.samples() * plan.width;
     adjoint.par_chunks_mut(node).enumerate().for_each(|(x, adjoint)| {
-        let own = Matrix::new(&scaled[x * node..(x + 1) * node], samples, d);
-        gemm(adjoint, carry, sign, own, Matrix::new(reaction_of(plan, reaction, x), d, d));
         vectorised(|| {
             for &edge in &plan.incoming[plan.source_offsets[x]..plan.source_offsets[x + 1]] {
-                for (a, &s) in adjoint.iter_mut().zip(sent(edge as usize)) {
+                let sent = &sent[edge as usize * node..(edge as usize + 1) * node];
+                for (a, &s) in adjoint.iter_mut().zip(sent) {
                     *a += s;
-                }
-            }
-            if is_difference {
-                let first = plan.graph.offsets()[x];
-                for edge in first..first + plan.graph.row(x).count() {
-                    for (a, &s) in adjoint.iter_mut().zip(sent(edge)) {
-                        *a -= s;
-                    }
                 }
             }
         });

@@ -5,7 +5,7 @@
 //! and W is applied once per node and sample instead of once per kernel row. Nodes go through in small groups, so the
 //! memory beyond the features does not grow with the number of edges times d².
 
-use super::blocks::{reaction_gradient, receive};
+use super::blocks::{keep_own, reaction_gradient, receive};
 use super::{Gradients, Inputs, Saved, States, add_rows, feature_width, reaction_of, relu, scaled_mask, swap_leading};
 use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, vectorised};
@@ -151,7 +151,8 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
         scaled_mask(scaled, T::of(plan.update.step()), &adjoint, activated);
         let h = &saved.states[layer * length..(layer + 1) * length];
         layer_backward(plan, &inputs, h, scaled, &mut sent, &mut by_edge, &mut last_layer);
-        receive(plan, inputs.reaction, scaled, &sent, &mut adjoint);
+        keep_at_targets(plan, inputs.reaction, scaled, &sent, &mut adjoint);
+        receive(plan, &sent, &mut adjoint);
     }
     let width = feature_width(plan, &inputs);
     let mut features = vec![T::ZERO; by_edge.len()];
@@ -168,6 +169,25 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
         reaction: reaction_gradient(plan, states, &scaled, length, inputs.reaction.len()),
         source,
     }
+}
+
+/// What stays at the nodes: the carried part, the reaction's, and, through the differences, what was sent.
+fn keep_at_targets<T: Real>(plan: &Plan, reaction: &[T], scaled: &[T], sent: &[T], adjoint: &mut [T]) {
+    let node = plan.samples() * plan.width;
+    let is_difference = plan.update.difference() != 0.0;
+    adjoint.par_chunks_mut(node).enumerate().for_each(|(x, adjoint)| {
+        keep_own(plan, reaction, x, &scaled[x * node..(x + 1) * node], adjoint);
+        if is_difference {
+            let edges = plan.graph.offsets()[x]..plan.graph.offsets()[x + 1];
+            vectorised(|| {
+                for sent in sent[edges.start * node..edges.end * node].chunks_exact(node) {
+                    for (a, &s) in adjoint.iter_mut().zip(sent) {
+                        *a -= s;
+                    }
+                }
+            });
+        }
+    });
 }
 
 /// One layer's products: what is sent along the edges, and the shares of features and last layer.

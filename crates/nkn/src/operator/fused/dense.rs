@@ -3,7 +3,7 @@
 //! Samples are independent, so a piece of the batch runs through all layers on one thread; the pieces do
 //! not depend on the number of threads.
 
-use super::{Gradients, Inputs, Saved, add_rows, last_layer, mask, reaction_of, relu};
+use super::{Gradients, Inputs, Saved, add_rows, last_layer, last_layer::Layout, mask, reaction_of, relu};
 use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, vectorised};
 use crate::operator::plan::Plan;
@@ -59,7 +59,7 @@ fn propagator<T: Real>(plan: &Plan, mut matrix: Vec<T>) -> Vec<T> {
 pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
     let size = plan.nodes() * plan.width;
     let step = T::of(plan.update.step());
-    let matrix = propagator(plan, assemble(plan, &last_layer::forward(plan, &inputs), inputs.reaction));
+    let matrix = propagator(plan, assemble(plan, &last_layer::forward(plan, &inputs, Layout::Rows), inputs.reaction));
     let source: Vec<T> = (0..size).map(|i| step * inputs.source[i % plan.width]).collect();
     let layers = plan.depth + 1;
     let mut states = Buffer::any(layers * inputs.initial.len());

@@ -79,15 +79,38 @@ fn transpose<T: Real>(from: &[T], columns: usize, to: &mut [T]) {
     }
 }
 
-/// The weight (size x width) as width x size.
-fn transposed<T: Real>(weight: &[T], size: usize, width: usize) -> Buffer<T> {
+/// How a block K lies in memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Row by row: entry (i, j) at i d + j.
+    Rows,
+    /// Column by column: entry (i, j) at j d + i.
+    Columns,
+}
+
+impl Layout {
+    /// Where output number `output` of the last layer goes.
+    fn place(self, output: usize, d: usize) -> usize {
+        match self {
+            Layout::Rows => output,
+            Layout::Columns => output % d * d + output / d,
+        }
+    }
+}
+
+/// The weight (size x width) as width x size, its columns in the order of the layout.
+fn transposed<T: Real>(weight: &[T], d: usize, width: usize, layout: Layout) -> Buffer<T> {
+    let size = d * d;
     let mut result = Buffer::any(weight.len());
-    const ROWS: usize = 32;
-    result.par_chunks_mut(ROWS * size).enumerate().for_each(|(index, result)| {
-        for (offset, row) in result.chunks_exact_mut(size).enumerate() {
-            let column = index * ROWS + offset;
-            for (to, from) in row.iter_mut().zip(weight[column..].iter().step_by(width)) {
-                *to = *from;
+    // Sixteen features at a time: a cache line of each row of the weight.
+    const FEATURES: usize = 16;
+    result.par_chunks_mut(FEATURES * size).enumerate().for_each(|(index, result)| {
+        let first = index * FEATURES;
+        let count = result.len() / size;
+        for (output, row) in weight.chunks_exact(width).enumerate() {
+            let place = layout.place(output, d);
+            for (offset, &value) in row[first..first + count].iter().enumerate() {
+                result[offset * size + place] = value;
             }
         }
     });
@@ -95,7 +118,7 @@ fn transposed<T: Real>(weight: &[T], size: usize, width: usize) -> Buffer<T> {
 }
 
 /// The kernel blocks K, one row of d² numbers per kernel row.
-pub(super) fn forward<T: Real>(plan: &Plan, inputs: &Inputs<T>) -> Buffer<T> {
+pub(super) fn forward<T: Real>(plan: &Plan, inputs: &Inputs<T>, layout: Layout) -> Buffer<T> {
     let size = plan.width * plan.width;
     let (rows, width) = (plan.kernel_rows(), feature_width(plan, inputs));
     let (weight, bias) = inputs.last_layer.split_at(size * width);
@@ -106,7 +129,12 @@ pub(super) fn forward<T: Real>(plan: &Plan, inputs: &Inputs<T>) -> Buffer<T> {
         gemm_parallel(&mut blocks, T::ONE, T::ONE, features, Matrix::new(weight, 1, width).t());
         return blocks;
     }
-    let transposed = transposed(weight, size, width);
+    let transposed = transposed(weight, plan.width, width, layout);
+    let mut arranged = vec![T::ZERO; size];
+    for (output, &value) in bias.iter().enumerate() {
+        arranged[layout.place(output, plan.width)] = value;
+    }
+    let bias = &arranged[..];
     blocks.par_chunks_mut(BLOCK * size).enumerate().for_each(|(index, blocks)| {
         let start = index * BLOCK;
         let piece = Piece::new(plan, inputs.features, width, start..start + blocks.len() / size);
@@ -132,7 +160,7 @@ pub(super) fn backward<T: Real>(plan: &Plan, inputs: &Inputs<T>, blocks: &[T]) -
         return (features, last_layer);
     }
     let pieces = Piece::all(plan, inputs.features, width);
-    let transposed = transposed(weight, size, width);
+    let transposed = transposed(weight, plan.width, width, Layout::Rows);
     features.par_chunks_mut(BLOCK * width).zip(&pieces).for_each(|(features, piece)| {
         let count = piece.active.len();
         let mut sum = Buffer::any(piece.rows.len() * count);
