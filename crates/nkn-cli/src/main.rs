@@ -1,6 +1,7 @@
 //! The command `nkn`: nonlocal kernel networks from data to report.
 
 mod commands;
+mod memory;
 mod progress;
 mod report;
 
@@ -54,6 +55,10 @@ enum Command {
     /// Our own speed, in operations and as a share of the machine's peak
     Bench(commands::bench::Options),
 }
+
+#[global_allocator]
+static ALLOCATOR: memory::Allocator = memory::Allocator;
+
 
 /// A training step allocates and frees the same tens of megabytes again and again. By default glibc gives them back to the
 /// system each time, and a quarter of a step goes into mapping fresh pages.

@@ -2,7 +2,8 @@
 //!
 //! A general matrix product would copy the states of the samples together, pack them and the block, and scatter the result: for 64 x 64 blocks
 //! and a few dozen samples that takes three times as long as the product. Here six states at a time stay in registers' reach,
-//! the block is read where it lies and the result is added where it belongs.
+//! the block is read where it lies and the result is added where it belongs. Blocks come from main memory, each once per layer: while one
+//! is multiplied the next one is fetched, or the processor would wait for it most of the time.
 
 use super::Real;
 use pulp::{Simd, WithSimd};
@@ -24,6 +25,26 @@ pub struct Product<'a, T> {
     pub states: &'a [T],
     /// States to be subtracted first.
     pub minus: Option<&'a [T]>,
+    /// The block that will be wanted next.
+    pub next: Option<&'a [T]>,
+}
+
+/// Asks for the memory around a number to be brought into the cache.
+#[inline(always)]
+fn fetch<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch is a hint: it reads nothing that the program can see, and the address is that of a reference.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}
+
+/// Numbers in a line of the cache.
+const fn line<T>() -> usize {
+    64 / size_of::<T>()
 }
 
 /// Where the products go, samples x d each.
@@ -62,15 +83,20 @@ macro_rules! kernel {
             ) {
                 scratch.clear();
                 scratch.resize(STATES * d, 0.0);
+                // The next block comes in equal pieces, one with every group of states: faster than that memory does not deliver.
+                let groups = product.users.len().div_ceil(STATES).max(1);
+                let piece = (d * d).div_ceil(groups).next_multiple_of(line::<$scalar>());
+                let mut pieces = product.next.unwrap_or(&[]).chunks(piece);
                 for users in product.users.chunks(STATES) {
+                    let next = pieces.next().unwrap_or(&[]);
                     gather(simd, d, product, users, scratch);
                     match users.len() {
-                        6 => columns::<S, 6>(simd, d, product, users, scratch, &mut target),
-                        5 => columns::<S, 5>(simd, d, product, users, scratch, &mut target),
-                        4 => columns::<S, 4>(simd, d, product, users, scratch, &mut target),
-                        3 => columns::<S, 3>(simd, d, product, users, scratch, &mut target),
-                        2 => columns::<S, 2>(simd, d, product, users, scratch, &mut target),
-                        _ => columns::<S, 1>(simd, d, product, users, scratch, &mut target),
+                        6 => columns::<S, 6>(simd, d, product, users, scratch, next, &mut target),
+                        5 => columns::<S, 5>(simd, d, product, users, scratch, next, &mut target),
+                        4 => columns::<S, 4>(simd, d, product, users, scratch, next, &mut target),
+                        3 => columns::<S, 3>(simd, d, product, users, scratch, next, &mut target),
+                        2 => columns::<S, 2>(simd, d, product, users, scratch, next, &mut target),
+                        _ => columns::<S, 1>(simd, d, product, users, scratch, next, &mut target),
                     }
                 }
             }
@@ -108,16 +134,17 @@ macro_rules! kernel {
                 product: &Product<$scalar>,
                 users: &[u32],
                 states: &[$scalar],
+                mut next: &[$scalar],
                 target: &mut Target<$scalar>,
             ) {
                 let vectors = d / S::$lanes;
                 let mut first = 0;
                 while first + VECTORS <= vectors {
-                    tile::<S, U, VECTORS>(simd, d, product, users, states, first, target);
+                    tile::<S, U, VECTORS>(simd, d, product, users, states, first, std::mem::take(&mut next), target);
                     first += VECTORS;
                 }
                 while first < vectors {
-                    tile::<S, U, 1>(simd, d, product, users, states, first, target);
+                    tile::<S, U, 1>(simd, d, product, users, states, first, std::mem::take(&mut next), target);
                     first += 1;
                 }
             }
@@ -130,13 +157,20 @@ macro_rules! kernel {
                 users: &[u32],
                 states: &[$scalar],
                 first: usize,
+                next: &[$scalar],
                 target: &mut Target<$scalar>,
             ) {
                 let block: &[S::$vector] = bytemuck::cast_slice(product.block);
                 let rows: [&[$scalar]; U] = std::array::from_fn(|u| &states[u * d..][..d]);
+                let lines_per_row = next.len().div_ceil(line::<$scalar>()).div_ceil(d);
                 let mut sums = [[simd.$splat(0.0); V]; U];
                 for (k, row) in block.chunks_exact(d / S::$lanes).take(d).enumerate() {
                     let row = &row[first..][..V];
+                    for l in 0..lines_per_row {
+                        if let Some(value) = next.get((k * lines_per_row + l) * line::<$scalar>()) {
+                            fetch(value);
+                        }
+                    }
                     for u in 0..U {
                         let factor = simd.$splat(rows[u][k]);
                         for v in 0..V {
@@ -214,7 +248,7 @@ mod tests {
                 let states: Vec<f64> = (0..samples * d).map(|i| value(i + 7)).collect();
                 let minus: Vec<f64> = (0..samples * d).map(|i| value(3 * i)).collect();
                 for minus in [None, Some(&minus[..])] {
-                    let product = Product { block: &block, weight: 0.7, users: &users, states: &states, minus };
+                    let product = Product { block: &block, weight: 0.7, users: &users, states: &states, minus, next: Some(&block) };
                     let run = |fast: bool| {
                         let (mut sum, mut copy) = (vec![1.0; samples * d], vec![2.0; samples * d]);
                         let target = Target { sum: Some((&mut sum, -1.0)), copy: Some(&mut copy) };

@@ -68,6 +68,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
     let mut states = States::new(plan, inputs.initial, keep);
     for layer in 0..plan.depth {
         let (h, next) = states.step(layer);
+        let block = |row: usize| &blocks[row * d * d..(row + 1) * d * d];
         let at = |node: usize| &h[node * samples * d..(node + 1) * samples * d];
         next.par_chunks_mut(samples * d).enumerate().for_each_init(
             Vec::new,
@@ -78,10 +79,13 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
                 let reaction = Matrix::new(reaction_of(plan, inputs.reaction, x), d, d);
                 gemm(next, T::ONE, sign, Matrix::new(at(x), samples, d), reaction.t());
                 let first = plan.graph.offsets()[x];
+                let mut rows = plan.rows.slots(first..plan.edges()).iter();
                 for (e, (y, weight)) in plan.graph.row(x).enumerate() {
                     for row in plan.rows.rows_of_edge(first + e) {
+                        rows.next();
                         let product = Product {
-                            block: &blocks[row * d * d..(row + 1) * d * d],
+                            block: block(row),
+                            next: rows.as_slice().first().map(|&row| block(row as usize)),
                             weight: T::of(weight),
                             users: users.of_row(row),
                             states: at(y),
@@ -165,6 +169,7 @@ fn send<T: Real>(
     let d = plan.width;
     let node = plan.samples() * d;
     let is_difference = plan.update.difference() != 0.0;
+    let block = |row: usize| &blocks[row * d * d..(row + 1) * d * d];
     let by_target = pieces(plan, sent, node);
     by_target.into_par_iter().zip(adjoint.par_chunks_mut(node)).enumerate().for_each_init(
         Vec::new,
@@ -172,11 +177,14 @@ fn send<T: Real>(
             let own = &scaled[x * node..(x + 1) * node];
             keep_own(plan, reaction, x, own, adjoint);
             let first = plan.graph.offsets()[x];
+            let mut rows = plan.rows.slots(first..plan.edges()).iter();
             for (e, sent) in sent.chunks_exact_mut(node).enumerate() {
                 let edge = first + e;
                 for row in plan.rows.rows_of_edge(edge) {
+                    rows.next();
                     let product = Product {
-                        block: &blocks[row * d * d..(row + 1) * d * d],
+                        block: block(row),
+                        next: rows.as_slice().first().map(|&row| block(row as usize)),
                         weight: T::of(plan.graph.weights()[edge]),
                         users: users.of_row(row),
                         states: own,

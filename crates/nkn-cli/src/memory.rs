@@ -1,0 +1,56 @@
+//! How the program takes its memory: large arrays in huge pages.
+//!
+//! A training step streams through hundreds of megabytes several times. With pages of 4 KiB the processor spends a fifth of the step looking up
+//! where they are; with pages of 2 MiB it does not. Linux gives them to those who ask.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+
+/// The system's allocator, asking for huge pages under large arrays.
+pub struct Allocator;
+
+/// From this size on.
+const LARGE: usize = 4 << 20;
+
+fn advise(start: *mut u8, length: usize) {
+    #[cfg(target_os = "linux")]
+    if length >= LARGE && !start.is_null() {
+        unsafe extern "C" {
+            fn madvise(address: *mut u8, length: usize, advice: i32) -> i32;
+        }
+        const HUGE_PAGE: i32 = 14;
+        const PAGE: usize = 4096;
+        let skip = start.align_offset(PAGE);
+        if skip < length {
+            let whole = (length - skip) / PAGE * PAGE;
+            // SAFETY: the range lies inside an allocation of our own, and the advice changes no content.
+            unsafe { madvise(start.wrapping_add(skip), whole, HUGE_PAGE) };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (start, length);
+}
+
+// SAFETY: every call is passed on to the system's allocator.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let start = unsafe { System.alloc(layout) };
+        advise(start, layout.size());
+        start
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        let start = unsafe { System.alloc_zeroed(layout) };
+        advise(start, layout.size());
+        start
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(start, layout) }
+    }
+
+    unsafe fn realloc(&self, start: *mut u8, layout: Layout, length: usize) -> *mut u8 {
+        let start = unsafe { System.realloc(start, layout, length) };
+        advise(start, length);
+        start
+    }
+}
