@@ -2,19 +2,20 @@
 //! fresh from the system, zeroed, would cost as much as a tenth of the arithmetic.
 
 use crate::linalg::Real;
+use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
 
-/// Arrays kept for reuse.
-const KEPT: usize = 32;
+/// Bytes kept for reuse; beyond that the arrays that have waited longest go back to the system.
+const KEPT: usize = 3 << 29;
 
-/// A pool of arrays of one precision.
-pub struct Pool<T>(Mutex<Vec<Vec<T>>>);
+/// A pool of arrays of one precision, oldest first.
+pub struct Pool<T>(Mutex<VecDeque<Vec<T>>>);
 
 impl<T> Pool<T> {
     /// An empty pool.
     pub const fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
+        Self(Mutex::new(VecDeque::new()))
     }
 }
 
@@ -33,9 +34,11 @@ impl<T: Real> Buffer<T> {
     pub fn any(length: usize) -> Self {
         let found = {
             let mut pool = T::pool().0.lock().expect("nobody panics with the pool");
-            // Neither too short nor a waste.
+            // The shortest that is long enough and no waste.
             let fits = |v: &Vec<T>| v.capacity() >= length && v.capacity() <= 2 * length + 1024;
-            pool.iter().position(fits).map(|index| pool.swap_remove(index))
+            let candidates = pool.iter().enumerate().filter(|(_, v)| fits(v));
+            let best = candidates.min_by_key(|(_, v)| v.capacity()).map(|(index, _)| index);
+            best.and_then(|index| pool.remove(index))
         };
         match found {
             Some(mut values) => {
@@ -56,10 +59,15 @@ impl<T: Real> From<Vec<T>> for Buffer<T> {
 impl<T: Real> Drop for Buffer<T> {
     fn drop(&mut self) {
         let values = std::mem::take(&mut self.0);
-        if let Ok(mut pool) = T::pool().0.lock()
-            && pool.len() < KEPT
-        {
-            pool.push(values);
+        if values.capacity() == 0 {
+            return;
+        }
+        if let Ok(mut pool) = T::pool().0.lock() {
+            pool.push_back(values);
+            let bytes = |pool: &VecDeque<Vec<T>>| pool.iter().map(Vec::capacity).sum::<usize>() * size_of::<T>();
+            while bytes(&pool) > KEPT {
+                pool.pop_front();
+            }
         }
     }
 }

@@ -69,7 +69,7 @@ impl Optimiser {
                 soap.step(&adam, self.steps, values, state, &gradients[group][range]);
             }
             if self.steps.is_multiple_of(config.basis_every as u64) {
-                Soap::refresh_all(&mut self.bases, &mut self.second);
+                Soap::refresh_all(&mut self.bases, &mut self.first, &mut self.second);
             }
         }
         for (index, group) in parameters.groups.iter_mut().enumerate() {
@@ -131,14 +131,8 @@ impl Adam {
     #[inline(always)]
     pub fn direction(&self, gradient: f32, first: &mut f32, second: &mut f32) -> f32 {
         *first = self.beta1 * *first + self.rest1 * gradient;
-        self.scaled(*first, gradient, second)
-    }
-
-    /// The direction for a first moment that is already up to date.
-    #[inline(always)]
-    pub fn scaled(&self, first: f32, gradient: f32, second: &mut f32) -> f32 {
         *second = self.beta2 * *second + self.rest2 * gradient * gradient;
-        first * self.correction1 / ((*second * self.correction2).sqrt() + EPSILON)
+        *first * self.correction1 / ((*second * self.correction2).sqrt() + EPSILON)
     }
 
     fn step(&self, values: &mut [f32], (first, second): (&mut [f32], &mut [f32]), gradient: &[f32]) {

@@ -6,13 +6,17 @@
 //! steps, each followed by a QR factorisation.
 
 use super::optimiser::Adam;
-use crate::linalg::{Matrix, gemm_parallel};
+use crate::buffer::Buffer;
+use crate::linalg::{Matrix, gemm_parallel, vectorised};
 use crate::model::Parameters;
 use rayon::prelude::*;
 use std::ops::Range;
 
 /// A side longer than this keeps the plain basis: its eigenvectors would cost more than the step.
 const LONGEST: usize = 1025;
+
+/// Numbers that one thread updates at a time.
+const PIECE: usize = 1 << 14;
 
 /// One side of a matrix: the average of the gradient's products, and the basis as columns (empty before the first step).
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,8 +66,8 @@ impl Soap {
         result
     }
 
-    /// One step for this layer; all slices are its weight followed by its bias. The second moments live in the turned
-    /// basis and in the matrix's own order.
+    /// One step for this layer; all slices are its weight followed by its bias. Both moments live in the turned basis and
+    /// in the matrix's own order.
     pub fn step(
         &mut self,
         adam: &Adam,
@@ -85,17 +89,23 @@ impl Soap {
                 }
             }
         }
-        for (m, &g) in first.iter_mut().zip(&gradient) {
-            *m = adam.beta1 * *m + adam.rest1 * g;
-        }
-        let turned = self.turn(&gradient, true);
-        let mut direction = self.turn(first, true);
-        for ((d, &g), s) in direction.iter_mut().zip(&turned).zip(&mut *second) {
-            *d = adam.scaled(*d, g, s);
-        }
-        let direction = self.as_vector(&self.turn(&direction, false));
-        for (v, d) in values.iter_mut().zip(direction) {
-            *v -= adam.rate * d + adam.decay * *v;
+        let mut direction = self.turn(&gradient, true);
+        let moments = first.par_chunks_mut(PIECE).zip(second.par_chunks_mut(PIECE));
+        direction.par_chunks_mut(PIECE).zip(moments).for_each(|(direction, (first, second))| {
+            vectorised(|| {
+                for ((d, m), s) in direction.iter_mut().zip(first).zip(second) {
+                    *d = adam.direction(*d, m, s);
+                }
+            })
+        });
+        let direction = self.turn(&direction, false);
+        let (weight, bias) = values.split_at_mut(rows * self.inputs);
+        let update = |value: &mut f32, direction: f32| *value -= adam.rate * direction + adam.decay * *value;
+        weight.par_chunks_mut(self.inputs).zip(direction.par_chunks(columns)).for_each(|(weight, direction)| {
+            weight.iter_mut().zip(direction).for_each(|(value, &direction)| update(value, direction));
+        });
+        for (value, direction) in bias.iter_mut().zip(direction.chunks_exact(columns)) {
+            update(value, direction[self.inputs]);
         }
         for (side, product) in [(&mut self.left, (g, g.t())), (&mut self.right, (g.t(), g))] {
             if let Some(side) = side {
@@ -104,13 +114,15 @@ impl Soap {
         }
     }
 
-    /// One power iteration on every side of every layer, all at once: the factorisations are the expensive part. The second
-    /// moments follow the new order of the columns; `second` has one vector per group.
-    pub fn refresh_all(layers: &mut [Self], second: &mut [Vec<f32>]) {
+    /// One power iteration on every side of every layer, all at once: the factorisations are the expensive part. The moments,
+    /// one vector per group, follow: the first ones are turned, the second ones take the new order of the columns.
+    pub fn refresh_all(layers: &mut [Self], first: &mut [Vec<f32>], second: &mut [Vec<f32>]) {
+        let plain: Vec<_> = layers.iter().map(|l| l.turn(&first[l.group][l.range.clone()], false)).collect();
         let sides: Vec<(&mut Side, usize)> = layers.iter_mut().flat_map(Self::sides).collect();
         let orders: Vec<Vec<usize>> = sides.into_par_iter().map(|(side, length)| side.refresh(length)).collect();
         let mut orders = orders.into_iter();
-        for layer in layers {
+        for (layer, plain) in layers.iter().zip(plain) {
+            first[layer.group][layer.range.clone()].copy_from_slice(&layer.turn(&plain, true));
             let second = &mut second[layer.group][layer.range.clone()];
             if layer.left.is_some() {
                 reorder_rows(second, layer.columns, &orders.next().expect("an order per side"));
@@ -130,42 +142,36 @@ impl Soap {
     }
 
     /// [W b] as one row-major matrix.
-    fn as_matrix(&self, vector: &[f32]) -> Vec<f32> {
+    fn as_matrix(&self, vector: &[f32]) -> Buffer<f32> {
         let (weight, bias) = vector.split_at(self.rows * self.inputs);
-        let mut matrix = Vec::with_capacity(vector.len());
-        for (row, weight) in weight.chunks_exact(self.inputs).enumerate() {
-            matrix.extend_from_slice(weight);
-            matrix.extend(bias.get(row));
-        }
+        let mut matrix = Buffer::any(vector.len());
+        let rows = matrix.par_chunks_mut(self.columns).zip(weight.par_chunks(self.inputs));
+        rows.enumerate().for_each(|(row, (to, weight))| {
+            let (to, last) = to.split_at_mut(self.inputs);
+            to.copy_from_slice(weight);
+            if let Some(last) = last.first_mut() {
+                *last = bias[row];
+            }
+        });
         matrix
     }
 
-    /// The inverse of [`Self::as_matrix`].
-    fn as_vector(&self, matrix: &[f32]) -> Vec<f32> {
-        let rows = || matrix.chunks_exact(self.columns);
-        let mut vector: Vec<f32> = rows().flat_map(|row| &row[..self.inputs]).copied().collect();
-        vector.extend(rows().flat_map(|row| &row[self.inputs..]));
-        vector
-    }
-
     /// Into the basis (Q_Lᵀ A Q_R) or out of it (Q_L A Q_Rᵀ).
-    fn turn(&self, values: &[f32], into: bool) -> Vec<f32> {
+    fn turn(&self, values: &[f32], into: bool) -> Buffer<f32> {
         let (rows, columns) = (self.rows, self.columns);
-        let mut result = values.to_vec();
-        let mut other = vec![0.0; values.len()];
-        if let Some(left) = &self.left {
-            let basis = Matrix::new(&left.basis, rows, rows);
-            let basis = if into { basis.t() } else { basis };
-            gemm_parallel(&mut other, 0.0, 1.0, basis, Matrix::new(&result, rows, columns));
-            std::mem::swap(&mut result, &mut other);
+        let mut result: Option<Buffer<f32>> = None;
+        for (side, is_left) in [(&self.left, true), (&self.right, false)] {
+            let Some(side) = side else { continue };
+            let length = if is_left { rows } else { columns };
+            let basis = Matrix::new(&side.basis, length, length);
+            let basis = if into == is_left { basis.t() } else { basis };
+            let before = Matrix::new(result.as_deref().unwrap_or(values), rows, columns);
+            let mut after = Buffer::any(values.len());
+            let (left, right) = if is_left { (basis, before) } else { (before, basis) };
+            gemm_parallel(&mut after, 0.0, 1.0, left, right);
+            result = Some(after);
         }
-        if let Some(right) = &self.right {
-            let basis = Matrix::new(&right.basis, columns, columns);
-            let basis = if into { basis } else { basis.t() };
-            gemm_parallel(&mut other, 0.0, 1.0, Matrix::new(&result, rows, columns), basis);
-            std::mem::swap(&mut result, &mut other);
-        }
-        result
+        result.unwrap_or_else(|| values.to_vec().into())
     }
 }
 
