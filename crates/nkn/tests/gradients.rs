@@ -52,9 +52,15 @@ impl Case {
         Self { config, samples, normalisers, depth, order: None }
     }
 
-    fn batch(&self, quadrature: Quadrature, device: &Device, dtype: DType, merge: Merge) -> Batch {
-        let options =
-            BatchOptions { dtype, merge, quadrature: Some(quadrature), ..BatchOptions::new(self.depth, device) };
+    fn batch(&self, quadrature: Quadrature, training: bool, dtype: DType, merge: Merge) -> Batch {
+        let device = if training { Device::flex().autodiff() } else { Device::flex() };
+        let options = BatchOptions {
+            dtype,
+            merge,
+            training,
+            quadrature: Some(quadrature),
+            ..BatchOptions::new(self.depth, &device)
+        };
         let mut batch = Batch::new(&self.config, &self.normalisers, &self.samples, &options).unwrap();
         if let Some(order) = self.order {
             batch.plan = Arc::new((*batch.plan).clone().with_order(order));
@@ -112,7 +118,7 @@ fn loss_of(case: &Case, parameters: &ParameterTensors, batch: &Batch, engine: En
 /// Gradients of all groups.
 fn gradients(case: &Case, quadrature: Quadrature, dtype: DType, engine: Engine) -> Vec<(String, Vec<f64>)> {
     let device = Device::flex().autodiff();
-    let batch = case.batch(quadrature, &device, dtype, Merge::Distinct);
+    let batch = case.batch(quadrature, true, dtype, Merge::Distinct);
     let parameters = tensors(&case.parameters(), &device, dtype).require_grad();
     let computed = loss_of(case, &parameters, &batch, engine).backward();
     let gradient = |(name, tensor): &(String, Tensor<1>)| {
@@ -132,7 +138,7 @@ const STEP: f64 = 1e-6;
 /// Every parameter group against central differences; of long groups a sample of the entries.
 fn check_parameters(case: &Case, quadrature: Quadrature) {
     let device = Device::flex();
-    let batch = case.batch(quadrature, &device, DType::F64, Merge::Distinct);
+    let batch = case.batch(quadrature, false, DType::F64, Merge::Distinct);
     let parameters = case.parameters();
     let value = |parameters: &[(String, Vec<f64>)]| {
         loss_of(case, &tensors(parameters, &device, DType::F64), &batch, Engine::Automatic).into_scalar::<f64>()
@@ -163,7 +169,7 @@ fn check_parameters(case: &Case, quadrature: Quadrature) {
 /// The derivative with respect to the (normalised) input fields; the kernel sees one of them.
 fn check_input(case: &Case, quadrature: Quadrature) {
     let autodiff = Device::flex().autodiff();
-    let batch = case.batch(quadrature, &autodiff, DType::F64, Merge::PerSample);
+    let batch = case.batch(quadrature, true, DType::F64, Merge::PerSample);
     let fields = batch.fields.clone().require_grad();
     let tracked = batch.with_fields(fields.clone());
     let parameters = case.parameters();
@@ -171,7 +177,7 @@ fn check_input(case: &Case, quadrature: Quadrature) {
     let computed = loss_of(case, &constant, &tracked, Engine::Automatic).backward();
     let gradient: Vec<f64> = fields.grad(&computed).expect("a gradient").into_data().iter::<f64>().collect();
     let device = Device::flex();
-    let batch = case.batch(quadrature, &device, DType::F64, Merge::PerSample);
+    let batch = case.batch(quadrature, false, DType::F64, Merge::PerSample);
     let values: Vec<f64> = batch.fields.to_data().iter::<f64>().collect();
     let value = |values: Vec<f64>| {
         let fields = Tensor::from_data(TensorData::new(values, batch.fields.dims()), (&device, DType::F64));
@@ -218,6 +224,18 @@ fn gradients_of_the_input() {
     every_case(|case, quadrature| check_input(&case, quadrature));
 }
 
+/// As wide as the vectors of the machine: the small products take their fast path.
+#[test]
+fn gradients_of_wide_states() {
+    for kind in [Kind::Nkn, Kind::Gkn] {
+        let mut case = Case { order: Some(Order::Blocks), ..Case::new(kind, true, Quadrature::Mean, 2) };
+        case.config.width = 16;
+        check_parameters(&case, Quadrature::Mean);
+        check_input(&case, Quadrature::Mean);
+        compare_with_plain(&case, Quadrature::Mean);
+    }
+}
+
 /// All orders of the products have the same derivatives, and each is checked on its own.
 #[test]
 fn gradients_in_every_order() {
@@ -249,32 +267,51 @@ fn fused_equals_plain() {
                 order: Some(order),
                 ..Case::new(case.config.kind, !case.config.kernel_fields.is_empty(), quadrature, case.depth)
             };
-            let device = Device::flex();
-            let batch = case.batch(quadrature, &device, DType::F32, Merge::Distinct);
-            let parameters = tensors(&case.parameters(), &device, DType::F32);
-            let output = |engine| -> Vec<f64> {
-                forward(&case.config, &parameters, &batch, engine).unwrap().into_data().iter::<f64>().collect()
-            };
-            let error = relative(&output(Engine::Automatic), &output(Engine::Portable));
-            assert!(
-                error < 1e-5,
-                "{:?} {quadrature} {order:?} depth {}: outputs differ by {error:e}",
-                case.config.kind,
-                case.depth
-            );
-            let fused = gradients(&case, quadrature, DType::F32, Engine::Automatic);
-            let plain = gradients(&case, quadrature, DType::F32, Engine::Portable);
-            for ((name, fused), (_, plain)) in fused.iter().zip(&plain) {
-                let error = relative(fused, plain);
-                assert!(
-                    error < 1e-5,
-                    "{:?} {quadrature} {order:?} depth {}: {name} differs by {error:e}",
-                    case.config.kind,
-                    case.depth
-                );
-            }
+            compare_with_plain(&case, quadrature);
         }
     });
+}
+
+fn compare_with_plain(case: &Case, quadrature: Quadrature) {
+    let (kind, depth, order) = (case.config.kind, case.depth, case.order);
+    let batch = case.batch(quadrature, false, DType::F32, Merge::Distinct);
+    let parameters = tensors(&case.parameters(), &Device::flex(), DType::F32);
+    let output = |engine| -> Vec<f64> {
+        forward(&case.config, &parameters, &batch, engine).unwrap().into_data().iter::<f64>().collect()
+    };
+    let error = relative(&output(Engine::Automatic), &output(Engine::Portable));
+    assert!(error < 1e-5, "{kind:?} {quadrature} {order:?} depth {depth}: outputs differ by {error:e}");
+    let fused = gradients(case, quadrature, DType::F32, Engine::Automatic);
+    let plain = gradients(case, quadrature, DType::F32, Engine::Portable);
+    for ((name, fused), (_, plain)) in fused.iter().zip(&plain) {
+        let error = relative(fused, plain);
+        assert!(error < 1e-5, "{kind:?} {quadrature} {order:?} depth {depth}: {name} differs by {error:e}");
+    }
+}
+
+/// Beyond the memory budget features are evaluated again in every layer: the same numbers.
+#[test]
+fn a_small_budget_gives_the_same_prediction() {
+    for sees in [false, true] {
+        let mut case = Case {
+            order: Some(Order::Contracted),
+            samples: samples(&[12, 12], 3),
+            ..Case::new(Kind::Nkn, sees, Quadrature::Mean, 3)
+        };
+        case.normalisers = Normalisers::fit(&case.config, &case.samples).unwrap();
+        let parameters = tensors(&case.parameters(), &Device::flex(), DType::F64);
+        let output = |budget: f64, order: Order| -> Vec<f64> {
+            let mut batch = case.batch(Quadrature::Mean, false, DType::F64, Merge::Distinct);
+            let mut plan = (*batch.plan).clone().with_order(order);
+            plan.budget = budget;
+            batch.plan = Arc::new(plan);
+            forward(&case.config, &parameters, &batch, Engine::Automatic).unwrap().into_data().iter::<f64>().collect()
+        };
+        let formed = output(f64::INFINITY, Order::Blocks);
+        for budget in [0.0, 1e4, f64::INFINITY] {
+            assert!(relative(&output(budget, Order::Contracted), &formed) < 1e-12);
+        }
+    }
 }
 
 /// One thread and two give the same bits, in all orders.

@@ -1,5 +1,6 @@
 //! `nkn eval`: errors on data of any resolution.
 
+use crate::report::{MatrixRow, ReportData, ResolutionMatrix, render};
 use crate::{Global, progress};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -8,7 +9,8 @@ use nkn::domain::{Domain, Quadrature};
 use nkn::field::{Samples, mean, relative_l2};
 use nkn::io::{Need, read_dataset, write_atomically};
 use nkn::model::{BatchOptions, Model};
-use nkn::run::RunFolder;
+use nkn::run::{Problem, RunConfig, RunFolder};
+use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,16 +25,22 @@ pub struct Options {
     /// Points per side: the run's test samples at other resolutions, such as 16,31,61
     #[arg(long, value_delimiter = ',', value_name = "S")]
     resolution: Vec<usize>,
-    /// Another quadrature rule than the one of training
-    #[arg(long)]
-    quadrature: Option<Quadrature>,
+    /// Quadrature rules to compare: mean,overlap,stencil [default: the one that fits training and resolution]
+    #[arg(long, value_delimiter = ',', value_name = "RULE")]
+    quadrature: Vec<Quadrature>,
+    /// Memory that a prediction may take, in GiB
+    #[arg(long, default_value_t = 8.0)]
+    memory_gib: f64,
     /// Only this depth [default: every depth of the run]
     #[arg(long)]
     depth: Option<usize>,
 }
 
-/// One number of the result.
+/// The errors of one depth at one resolution.
+#[derive(Serialize)]
 pub struct Row {
+    /// The rule that was asked for, or "default".
+    pub quadrature: String,
     /// L.
     pub depth: usize,
     /// Nodes per side, or number of points.
@@ -66,34 +74,81 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         Some(depth) => vec![depth],
         None => folder.depths(),
     };
-    let mut csv = String::from("run,model,depth,seed,epoch,split,resolution,metric,value\n");
+    let rules: Vec<Option<Quadrature>> = match options.quadrature.as_slice() {
+        [] => vec![None],
+        rules => rules.iter().copied().map(Some).collect(),
+    };
+    let mut csv = String::from("run,model,depth,seed,epoch,split,resolution,quadrature,metric,value\n");
     if !global.json {
-        println!("{:>6} {:>11} {:>13} {:>13}", "depth", "resolution", "relative L2", "squared");
+        println!("{:>6} {:>11} {:>11} {:>13} {:>13}", "depth", "resolution", "quadrature", "relative L2", "squared");
     }
+    let mut rows = Vec::new();
     for depth in depths {
         let model = folder.model_at(depth)?;
-        for samples in &sets {
-            let row = evaluate(&model, samples, options.quadrature)?;
+        for (&rule, samples) in rules.iter().flat_map(|rule| sets.iter().map(move |samples| (rule, samples))) {
+            let row = evaluate_within(&model, samples, rule, options.memory_gib)?;
             let (run, kind, seed) = (name(&folder), config.model.kind, config.train.seed);
-            for (metric, value) in [("relative_l2", row.relative_l2), ("relative_l2_squared", row.relative_l2_squared)]
-            {
-                csv += &format!("{run},{kind},{depth},{seed},,test,{},{metric},{value:e}\n", row.resolution);
+            let Row { quadrature, resolution, relative_l2, relative_l2_squared, .. } = &row;
+            for (metric, value) in [("relative_l2", relative_l2), ("relative_l2_squared", relative_l2_squared)] {
+                csv += &format!("{run},{kind},{depth},{seed},,test,{resolution},{quadrature},{metric},{value:e}\n");
             }
             if global.json {
-                println!(
-                    "{}",
-                    serde_json::json!({"depth": depth, "resolution": row.resolution, "relative_l2": row.relative_l2, "relative_l2_squared": row.relative_l2_squared})
-                );
+                println!("{}", serde_json::to_string(&row)?);
             } else {
                 println!(
-                    "{depth:>6} {:>11} {:>13.3e} {:>13.3e}",
-                    row.resolution, row.relative_l2, row.relative_l2_squared
+                    "{depth:>6} {resolution:>11} {quadrature:>11} {relative_l2:>13.3e} {relative_l2_squared:>13.3e}"
                 );
             }
+            rows.push(row);
         }
     }
     write_atomically(&folder.path().join("eval.csv"), csv.as_bytes())?;
+    if sets.len() > 1 {
+        let path = folder.path().join("eval.html");
+        let page = ReportData {
+            title: format!("{}: errors by resolution", name(&folder)),
+            matrix: Some(matrix(trained_at(&config)?, &rows)),
+            ..ReportData::default()
+        };
+        write_atomically(&path, render(&page).as_bytes())?;
+        eprintln!("{}", path.display());
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Nodes along the first axis of the training grid.
+pub fn trained_at(config: &RunConfig) -> Result<usize> {
+    Ok(match config.data.problem {
+        Problem::Poisson => config.data.points,
+        _ => match config.data.resolution {
+            Some(resolution) => resolution,
+            None => resolution_of(&config.data.load()?.train),
+        },
+    })
+}
+
+/// The rows as a matrix of depth and rule against resolution.
+pub fn matrix(trained_at: usize, rows: &[Row]) -> ResolutionMatrix {
+    let mut resolutions: Vec<usize> = rows.iter().map(|row| row.resolution).collect();
+    resolutions.sort_unstable();
+    resolutions.dedup();
+    let mut result = ResolutionMatrix { trained_at, resolutions, rows: Vec::new() };
+    for row in rows {
+        let is_same = |entry: &MatrixRow| entry.depth == row.depth && entry.quadrature == row.quadrature;
+        let index = result.rows.iter().position(is_same).unwrap_or_else(|| {
+            result.rows.push(MatrixRow {
+                depth: row.depth,
+                quadrature: row.quadrature.clone(),
+                train: None,
+                test: vec![None; result.resolutions.len()],
+            });
+            result.rows.len() - 1
+        });
+        if let Some(column) = result.resolutions.iter().position(|&r| r == row.resolution) {
+            result.rows[index].test[column] = Some(row.relative_l2);
+        }
+    }
+    result
 }
 
 /// The folder's own name.
@@ -103,17 +158,27 @@ pub fn name(folder: &RunFolder) -> String {
 
 /// The error of a model on samples.
 pub fn evaluate(model: &Model, samples: &Samples, quadrature: Option<Quadrature>) -> Result<Row> {
-    let options = BatchOptions { quadrature, ..BatchOptions::new(model.depth, &Device::flex()) };
+    evaluate_within(model, samples, quadrature, 8.0)
+}
+
+fn evaluate_within(model: &Model, samples: &Samples, quadrature: Option<Quadrature>, gib: f64) -> Result<Row> {
+    let budget = gib * (1u64 << 30) as f64;
+    let options = BatchOptions { quadrature, budget, ..BatchOptions::new(model.depth, &Device::flex()) };
     let prediction = model.predict_with(samples, &options)?;
     let errors = relative_l2(&prediction, samples.output()?, samples.nodes());
-    let resolution = match &samples.domain {
-        Domain::Grid(grid) => grid.shape()[0],
-        cloud => cloud.len(),
-    };
     Ok(Row {
+        quadrature: quadrature.map_or("default".into(), |rule| rule.to_string()),
         depth: model.depth,
-        resolution,
+        resolution: resolution_of(samples),
         relative_l2: mean(&errors),
         relative_l2_squared: mean(&errors.iter().map(|e| e * e).collect::<Vec<_>>()),
     })
+}
+
+/// Nodes along the first axis, or the number of points.
+pub fn resolution_of(samples: &Samples) -> usize {
+    match &samples.domain {
+        Domain::Grid(grid) => grid.shape()[0],
+        cloud => cloud.len(),
+    }
 }

@@ -3,7 +3,9 @@
 use super::eval::{evaluate, name};
 use super::spectrum::DepthSpectrum;
 use crate::Global;
-use crate::report::{Curve, ErrorRow, Green, ReportData, Sample, Spectrum, render};
+use crate::report::{
+    Curve, ErrorRow, FieldComparison, Green, ReportData, ResolutionMatrix, Sample, Spectrum, render,
+};
 use anyhow::Result;
 use clap::Args;
 use nkn::Device;
@@ -58,8 +60,8 @@ pub fn write(folder: &RunFolder) -> Result<PathBuf> {
         facts: facts(folder, &config, &data, &deepest, last.map(|result| result.seconds)),
         curves: curves(folder, &models)?,
         samples: test.map(|test| samples(&deepest, test)).transpose()?.unwrap_or_default(),
-        fields: Vec::new(),
-        matrix: None,
+        fields: test.map(|test| fields(&config, &deepest, test)).transpose()?.unwrap_or_default(),
+        matrix: matrix(&config, &models)?,
         green: green(&config, &deepest, &data)?,
         spectra: spectra(&models, &data)?,
         errors: errors(&config, &models, &data)?,
@@ -135,10 +137,7 @@ fn samples(model: &Model, test: &Samples) -> Result<Vec<Sample>> {
     let prediction = model.predict(test, &Device::flex())?;
     let truth = test.output()?;
     let errors = relative_l2(&prediction, truth, nodes);
-    let mut order: Vec<usize> = (0..test.count).collect();
-    order.sort_by(|&a, &b| errors[a].total_cmp(&errors[b]));
-    let mut picks = vec![order[0], order[order.len() / 2], order[order.len() - 1]];
-    picks.dedup();
+    let picks = picks(&errors);
     let input = &test.field(&model.config.fields[0])?.values;
     let sample = |index: usize| {
         let of = |values: &[f64]| values[index * nodes..(index + 1) * nodes].to_vec();
@@ -152,6 +151,79 @@ fn samples(model: &Model, test: &Samples) -> Result<Vec<Sample>> {
         }
     };
     Ok(picks.into_iter().map(sample).collect())
+}
+
+/// The best, the median and the worst test sample.
+fn picks(errors: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..errors.len()).collect();
+    order.sort_by(|&a, &b| errors[a].total_cmp(&errors[b]));
+    let mut picks = vec![order[0], order[order.len() / 2], order[order.len() - 1]];
+    picks.dedup();
+    picks
+}
+
+/// Resolutions at which a run on generated 2D data is shown, that of training first.
+fn resolutions(config: &RunConfig) -> Vec<usize> {
+    let (Problem::Darcy, Some(trained)) = (config.data.problem, config.data.resolution) else { return Vec::new() };
+    let cells = config.data.fine - 1;
+    let fits = |resolution: usize| resolution <= 121 && cells.is_multiple_of(resolution - 1);
+    let finer = [1, 2, 4, 8].map(|factor| factor * (trained - 1) + 1);
+    finer.into_iter().filter(|&resolution| fits(resolution)).collect()
+}
+
+/// Three test samples in the plane, at the resolution of training and at finer ones.
+fn fields(config: &RunConfig, model: &Model, test: &Samples) -> Result<Vec<FieldComparison>> {
+    let (Domain::Grid(grid), Some(input_name)) = (&test.domain, model.config.fields.first()) else {
+        return Ok(Vec::new());
+    };
+    if grid.dim() != 2 {
+        return Ok(Vec::new());
+    }
+    let errors = relative_l2(&model.predict(test, &Device::flex())?, test.output()?, test.nodes());
+    let picks = picks(&errors);
+    let mut sets = vec![test.select(&picks)];
+    let finer: Vec<usize> = resolutions(config).into_iter().skip(1).take(2).collect();
+    let finer = config.data.tests_at(&finer, &|_, _| {})?;
+    sets.extend(finer.iter().map(|samples| samples.select(&picks)));
+    let mut result = Vec::new();
+    for samples in &sets {
+        let Domain::Grid(grid) = &samples.domain else { continue };
+        let nodes = samples.nodes();
+        let prediction = model.predict(samples, &Device::flex())?;
+        let truth = samples.output()?;
+        let errors = relative_l2(&prediction, truth, nodes);
+        for (place, &index) in picks.iter().enumerate() {
+            let of = |values: &[f64]| values[place * nodes..(place + 1) * nodes].to_vec();
+            let (lower, upper) = (grid.lower(), grid.upper());
+            result.push(FieldComparison {
+                index,
+                resolution: grid.shape()[0],
+                shape: [grid.shape()[0], grid.shape()[1]],
+                extent: [lower[0], upper[0], lower[1], upper[1]],
+                input_name: input_name.clone(),
+                input: of(&samples.field(input_name)?.values),
+                truth: of(truth),
+                prediction: of(&prediction),
+                relative_l2: errors[place],
+            });
+        }
+    }
+    result.sort_by_key(|comparison| picks.iter().position(|&pick| pick == comparison.index));
+    Ok(result)
+}
+
+/// Every depth at every resolution, for generated data in the plane.
+fn matrix(config: &RunConfig, models: &[Model]) -> Result<Option<ResolutionMatrix>> {
+    let resolutions = resolutions(config);
+    let Some(&trained_at) = resolutions.first() else { return Ok(None) };
+    let sets = config.data.tests_at(&resolutions, &|_, _| {})?;
+    let mut rows = Vec::new();
+    for model in models {
+        for samples in &sets {
+            rows.push(evaluate(model, samples, None)?);
+        }
+    }
+    Ok(Some(super::eval::matrix(trained_at, &rows)))
 }
 
 fn green(config: &RunConfig, model: &Model, data: &Data) -> Result<Option<Green>> {

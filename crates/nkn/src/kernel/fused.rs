@@ -36,6 +36,11 @@ pub struct Hidden<T: Real> {
     blocks: Vec<Vec<Compact<T>>>,
 }
 
+/// The output alone.
+pub(crate) fn evaluate<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T]) -> Vec<T> {
+    forward(shape, x, parameters).0
+}
+
 /// The output (rows x its width), and what lies below it.
 pub fn forward<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T]) -> (Vec<T>, Hidden<T>) {
     assert_eq!(parameters.len(), shape.parameters());

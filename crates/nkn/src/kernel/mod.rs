@@ -7,6 +7,7 @@ mod op;
 mod rows;
 
 pub(crate) use active::Active;
+pub(crate) use fused::evaluate;
 pub use mlp::{LayerSpan, MlpShape, init_linear};
 pub use op::{mlp, mlp_portable};
 pub use rows::{Merge, RowTable};

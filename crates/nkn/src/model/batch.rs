@@ -24,7 +24,7 @@ pub struct BatchOptions {
     pub budget: f64,
     /// Whether derivatives are wanted.
     pub training: bool,
-    /// Another quadrature than the one of training.
+    /// The quadrature; left out: the one of training, where it means the same (see the docs of [`Quadrature`]).
     pub quadrature: Option<Quadrature>,
 }
 
@@ -48,6 +48,10 @@ impl ModelConfig {
     pub(super) fn purpose(&self, dim: usize, options: &BatchOptions) -> Purpose {
         Purpose {
             features: self.feature_width(dim),
+            hidden_flops: super::parameters::kernel_shape(self, dim)
+                .ok()
+                .and_then(|shape| shape.hidden())
+                .map_or(0.0, |hidden| hidden.flops()),
             // A number K comes from the whole perceptron, whose last layer is linear.
             rectified: self.width > 1 && !self.kernel.is_empty(),
             training: options.training,
@@ -208,8 +212,17 @@ fn graph(
         Domain::Grid(grid) => Some(TrainingRule { spacing: grid.spacing(), quadrature: config.quadrature }),
         Domain::Cloud(_) => None,
     });
-    let quadrature = quadrature.unwrap_or(config.quadrature);
-    let graph = connect(domain, &config.extent(), quadrature, training.as_ref())?;
+    let connect = |quadrature| connect(domain, &config.extent(), quadrature, training.as_ref());
+    let is_other = normalisers.training.as_ref().is_some_and(|training| training != domain);
+    let graph = match quadrature {
+        Some(quadrature) => connect(quadrature)?,
+        // The mean over the neighbours is another rule on every grid. Elsewhere than in training the training's own stencil takes its
+        // place, or, where its displacements do not fit the grid, the rule that does not depend on the resolution.
+        None if config.quadrature == Quadrature::Mean && is_other && matches!(domain, Domain::Grid(_)) => {
+            connect(Quadrature::Stencil).or_else(|_| connect(Quadrature::Overlap))?
+        }
+        None => connect(config.quadrature)?,
+    };
     Ok(match config.kind {
         Kind::Nkn => graph.without_self(),
         Kind::Gkn => graph,

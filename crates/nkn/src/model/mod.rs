@@ -16,7 +16,7 @@ use crate::Result;
 use crate::engine::Engine;
 use crate::field::Samples;
 use crate::kernel::mlp;
-use crate::operator::{Integral, Parts, Update, evolve};
+use crate::operator::{Integral, Parts, StreamedParts, Update, evolve, evolve_streamed};
 use burn::tensor::{Device, Tensor, TensorData};
 use parameters::{kernel_shape, reaction_shape};
 
@@ -46,7 +46,7 @@ impl Model {
         let parameters = self.parameters.tensors(&options.device, options.dtype);
         let mut values = Vec::with_capacity(samples.count * samples.nodes());
         // Some samples at a time bound the memory; results of a sample do not depend on its company beyond rounding.
-        let step = 128;
+        let step = self.samples_at_a_time(samples, options)?;
         for start in (0..samples.count).step_by(step) {
             let indices: Vec<usize> = (start..samples.count.min(start + step)).collect();
             let batch = Batch::new(&self.config, &self.normalisers, &samples.select(&indices), options)?;
@@ -54,6 +54,27 @@ impl Model {
             values.extend(output.into_data().iter::<f64>());
         }
         Ok(values)
+    }
+}
+
+impl Model {
+    /// How many samples to predict at a time: as many as possible share kernel rows, unless fewer at a time fit the memory
+    /// budget in a faster order.
+    fn samples_at_a_time(&self, samples: &Samples, options: &BatchOptions) -> Result<usize> {
+        let mut best = (f64::INFINITY, 1);
+        for count in [128, 16, 4, 1] {
+            let count = count.min(samples.count);
+            let indices: Vec<usize> = (0..count).collect();
+            let batch = Batch::new(&self.config, &self.normalisers, &samples.select(&indices), options)?;
+            let cost = batch.plan.cost(batch.plan.order, &self.config.purpose(self.dim, options));
+            if cost.seconds / (count as f64) < best.0 {
+                best = (cost.seconds / count as f64, count);
+            }
+            if !batch.plan.streams() {
+                break;
+            }
+        }
+        Ok(best.1)
     }
 }
 
@@ -66,12 +87,26 @@ pub fn forward(
 ) -> Result<Tensor<2>> {
     let [samples, nodes, _] = batch.fields.dims();
     let d = config.width;
-    let parts =
-        Parts { initial: lift(parameters.get("lift"), batch, d), ..kernel_parts(config, parameters, batch, engine)? };
-    let last = if engine.is_fused(&batch.points.device()) {
-        evolve(parts, batch.plan.clone())
-    } else {
-        evolve_plainly(parts, batch)
+    let initial = lift(parameters.get("lift"), batch, d);
+    let is_fused = engine.is_fused(&batch.points.device());
+    let [_, dim] = batch.points.dims();
+    let last = match kernel_shape(config, dim)?.hidden() {
+        Some(hidden) if is_fused && d > 1 && batch.plan.streams() => {
+            let parts = rest_of_parts(config, parameters, batch, engine)?;
+            let parts = StreamedParts {
+                initial,
+                hidden,
+                kernel: parameters.get("kernel"),
+                kernel_inputs: kernel_inputs(config, batch),
+                reaction: parts.reaction,
+                source: parts.source,
+            };
+            evolve_streamed(parts, &batch.plan)
+        }
+        _ => {
+            let parts = Parts { initial, ..kernel_parts(config, parameters, batch, engine)? };
+            if is_fused { evolve(parts, batch.plan.clone()) } else { evolve_plainly(parts, batch) }
+        }
     };
     let project = parameters.get("project");
     let weight = project.clone().slice(0..d).reshape([d, 1]);

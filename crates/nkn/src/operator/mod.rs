@@ -8,7 +8,9 @@ mod plan;
 pub use integral::{Integral, pointwise};
 pub use plan::{Cost, Order, Plan, Purpose, Update};
 
-use burn::tensor::Tensor;
+use crate::kernel::MlpShape;
+use crate::linalg::Real;
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use std::sync::Arc;
 
 /// What an evolution works on.
@@ -25,6 +27,53 @@ pub struct Parts {
     pub reaction: Tensor<2>,
     /// c: d.
     pub source: Tensor<1>,
+}
+
+/// What a prediction works on that evaluates the kernel network itself, some nodes at a time.
+#[derive(Clone, Debug)]
+pub struct StreamedParts {
+    /// h_0: samples x nodes x d.
+    pub initial: Tensor<3>,
+    /// The kernel network without its last layer.
+    pub hidden: MlpShape,
+    /// All parameters of the kernel network.
+    pub kernel: Tensor<1>,
+    /// What it sees, one row per kernel row.
+    pub kernel_inputs: Tensor<2>,
+    /// R: nodes x d², or 1 x d² when it does not depend on x.
+    pub reaction: Tensor<2>,
+    /// c: d.
+    pub source: Tensor<1>,
+}
+
+/// The state after all layers (samples x nodes x d) within the plan's memory budget, without derivatives, on the CPU.
+pub fn evolve_streamed(parts: StreamedParts, plan: &Plan) -> Tensor<3> {
+    let device = parts.initial.device();
+    match parts.initial.dtype() {
+        DType::F64 => streamed::<f64>(parts, plan, &device),
+        _ => streamed::<f32>(parts, plan, &device),
+    }
+}
+
+fn streamed<T: Real>(parts: StreamedParts, plan: &Plan, device: &Device) -> Tensor<3> {
+    let dtype = parts.initial.dtype();
+    let values = |data: TensorData| -> Vec<T> { data.try_into_vec().expect("one precision for all") };
+    let (initial, kernel) = (values(parts.initial.into_data()), values(parts.kernel.into_data()));
+    let (kernel_inputs, reaction) = (values(parts.kernel_inputs.into_data()), values(parts.reaction.into_data()));
+    let source = values(parts.source.into_data());
+    let result = fused::streamed::forward(
+        plan,
+        fused::streamed::Inputs {
+            initial: &initial,
+            hidden: &parts.hidden,
+            kernel: &kernel,
+            kernel_inputs: &kernel_inputs,
+            reaction: &reaction,
+            source: &source,
+            budget: plan.budget,
+        },
+    );
+    Tensor::from_data(TensorData::new(result, [plan.samples(), plan.nodes(), plan.width]), (device, dtype))
 }
 
 /// The state after all layers (samples x nodes x d), by the fused operation; the device must have it

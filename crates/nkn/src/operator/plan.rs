@@ -66,7 +66,8 @@ pub enum Order {
     /// The blocks K of A, each times the samples that use it.
     Blocks,
     /// K is never formed: the features of the last hidden layer are contracted with h first, the last layer's weight
-    /// is applied per node. The memory does not grow with the number of kernel rows times d².
+    /// is applied per node. The memory does not grow with the number of kernel rows times d², in predictions not even with the number of
+    /// kernel rows.
     Contracted,
 }
 
@@ -83,6 +84,10 @@ pub struct Plan {
     pub order: Order,
     /// Whether the kernel's features are those of a ReLU layer, so that features off on many rows need no derivative.
     pub rectified: bool,
+    /// Whether derivatives are wanted.
+    pub training: bool,
+    /// Memory that the evolution may take, in bytes.
+    pub budget: f64,
     /// Edges by target, with quadrature weights.
     pub(crate) graph: Neighbourhood,
     /// The kernel rows.
@@ -99,6 +104,8 @@ pub struct Plan {
 pub struct Purpose {
     /// The width of the kernel network's last hidden layer.
     pub features: usize,
+    /// Operations of one row of the kernel network up to that layer.
+    pub hidden_flops: f64,
     /// Whether that layer ends with ReLU.
     pub rectified: bool,
     /// Whether derivatives are wanted.
@@ -125,6 +132,8 @@ impl Plan {
             update,
             order: Order::Blocks,
             rectified: purpose.rectified,
+            training: purpose.training,
+            budget: purpose.budget,
             graph,
             rows,
             targets,
@@ -153,6 +162,11 @@ impl Plan {
     /// Whether the order can be used: a dense matrix needs one A for all samples.
     pub fn supports(&self, order: Order) -> bool {
         order != Order::Dense || self.rows.is_shared()
+    }
+
+    /// Whether the kernel network is evaluated some nodes at a time, within the budget.
+    pub fn streams(&self) -> bool {
+        self.order == Order::Contracted && !self.training
     }
 
     /// Number of nodes.
@@ -198,34 +212,38 @@ impl Plan {
         let states = kept * samples * nodes * d;
         let form = passes * 2.0 * rows * d * d * features;
         let gradients = if purpose.training { 2.0 } else { 1.0 };
-        // A product with few columns or tiny blocks reaches a fraction of the peak; the fractions are rough
-        // measurements and only have to order the alternatives.
-        let (flops, slowdown, numbers) = match order {
+        // Times are those of a small desktop; they only have to order the alternatives. Forming K leaves idle features out, tiny
+        // blocks are all overhead, and every block comes from main memory once per layer and direction.
+        let (flops, seconds, numbers) = match order {
             Order::Dense => {
                 let size = nodes * d;
-                (passes * 2.0 * depth * samples * size * size, 1.2, 3.0 * size * size + rows * d * d)
+                let flops = passes * 2.0 * depth * samples * size * size;
+                (form + flops, form / 2.4e11 + flops / 1.2e11, 3.0 * size * size + rows * d * d)
             }
             Order::Blocks => {
-                let products = passes * 2.0 * depth * samples * edges * d * d;
-                let columns = samples * edges / rows.max(1.0);
-                let slowdown = (1.0 + 8.0 / columns) * (1.0 + 256.0 / (d * d));
+                let flops = passes * 2.0 * depth * samples * edges * d * d;
+                let traffic = 4.0 * rows * d * d * depth * gradients;
+                let seconds = form / 2.4e11 + flops * (1.0 + 256.0 / (d * d)) / 1.5e11 + traffic / 1.2e10;
                 let sent = if purpose.training { samples * edges * d } else { 0.0 };
-                (products, slowdown, gradients * rows * d * d + sent)
+                (form + flops, seconds, (2.0 * gradients - 1.0) * rows * d * d + sent)
             }
             Order::Contracted => {
                 // Backward contracts once more instead of keeping every Z.
                 let by_edge = if purpose.training { 4.0 } else { 1.0 };
-                let per_layer = 2.0 * samples * d * features * (by_edge * edges + passes * nodes * d);
+                let flops = depth * 2.0 * samples * d * features * (by_edge * edges + passes * nodes * d);
                 let lanes = if purpose.training { 4.0 * d * d * features + samples * edges * d } else { 0.0 };
-                (depth * per_layer, 1.5, lanes)
+                (flops, flops / if purpose.training { 1e11 } else { 1.7e11 }, lanes)
             }
         };
-        let form = if order == Order::Contracted { 0.0 } else { form };
-        Cost {
-            flops: form + flops,
-            seconds: (form + flops * slowdown) / 1e11,
-            bytes: 4.0 * (numbers + states + gradients * rows * features),
+        let held = 4.0 * gradients * rows * features;
+        if order == Order::Contracted && !purpose.training {
+            // Features that do not fit are evaluated again in every layer.
+            let share = (purpose.budget / held).min(1.0);
+            let again = rows * purpose.hidden_flops * (depth - 1.0) * (1.0 - share);
+            let bytes = (4.0 * states + held).min(purpose.budget.max(4.0 * states));
+            return Cost { flops, seconds: seconds + again / 3e11, bytes };
         }
+        Cost { flops, seconds, bytes: 4.0 * (numbers + states) + held }
     }
 }
 

@@ -5,8 +5,9 @@
 //! and W is applied once per node and sample instead of once per kernel row. Nodes go through in small groups, so the
 //! memory beyond the features does not grow with the number of edges times d².
 
+use super::streamed::finish_node;
 use super::blocks::{keep_own, reaction_gradient, receive};
-use super::{Gradients, Inputs, Saved, States, add_rows, feature_width, reaction_of, relu, scaled_mask, swap_leading};
+use super::{Gradients, Inputs, Saved, States, add_rows, feature_width, relu, scaled_mask, swap_leading};
 use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, vectorised};
 use crate::operator::plan::Plan;
@@ -95,8 +96,6 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
     let (d, samples) = (plan.width, plan.samples());
     let width = feature_width(plan, &inputs);
     let (weight, bias) = inputs.last_layer.split_at(d * d * width);
-    let (carry, step) = (T::of(plan.update.carry()), T::of(plan.update.step()));
-    let sign = T::of(plan.update.reaction_sign());
     let node = samples * d;
     let mut states = States::new(plan, inputs.initial, keep);
     let group_nodes = (PAIRS / samples.max(1)).max(1);
@@ -116,14 +115,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
                 let s = Matrix::new(&group.s, pairs, d);
                 gemm(next, T::ONE, T::ONE, s, Matrix::new(bias, d, d).t());
                 for (x, next) in group.nodes.clone().zip(next.chunks_exact_mut(node)) {
-                    let at_x = &h[x * node..(x + 1) * node];
-                    let reaction = Matrix::new(reaction_of(plan, inputs.reaction, x), d, d);
-                    gemm(next, T::ONE, sign, Matrix::new(at_x, samples, d), reaction.t());
-                    vectorised(|| {
-                        for (n, &h) in next.iter_mut().zip(at_x) {
-                            *n = carry * h + step * *n;
-                        }
-                    });
+                    finish_node(plan, inputs.reaction, x, &h[x * node..(x + 1) * node], next);
                 }
                 if plan.update.activates(layer, plan.depth) {
                     relu(next);

@@ -99,7 +99,7 @@ impl Layout {
 }
 
 /// The weight (size x width) as width x size, its columns in the order of the layout.
-fn transposed<T: Real>(weight: &[T], d: usize, width: usize, layout: Layout) -> Buffer<T> {
+pub(super) fn transposed<T: Real>(weight: &[T], d: usize, width: usize, layout: Layout) -> Buffer<T> {
     let size = d * d;
     let mut result = Buffer::any(weight.len());
     // Sixteen features at a time: a cache line of each row of the weight.

@@ -4,6 +4,7 @@ mod blocks;
 mod contracted;
 mod dense;
 mod last_layer;
+pub(super) mod streamed;
 
 use super::plan::{Order, Plan};
 use crate::buffer::Buffer;
