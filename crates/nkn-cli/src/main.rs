@@ -59,7 +59,6 @@ enum Command {
 #[global_allocator]
 static ALLOCATOR: memory::Allocator = memory::Allocator;
 
-
 /// A training step allocates and frees the same tens of megabytes again and again. By default glibc gives them back to the
 /// system each time, and a quarter of a step goes into mapping fresh pages.
 fn keep_freed_memory() {

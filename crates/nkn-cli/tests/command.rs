@@ -129,6 +129,108 @@ fn own_files_train_like_generated_data() {
     assert!(model(&run) == model(&again));
 }
 
+/// A tiny Darcy run; FOLDER is where generated samples are kept.
+const TINY_DARCY: &str = r#"
+[data]
+problem = "darcy"
+fine = 33
+resolution = 9
+train_samples = 6
+test_samples = 3
+folder = "FOLDER"
+[model]
+width = 8
+kernel = [8, 16]
+reaction = [8]
+fields = ["b", "b_eps", "b_eps_x", "b_eps_y"]
+kernel_fields = ["b"]
+radius = 0.2
+quadrature = "mean"
+normalise_input = "scalar"
+normalise_output = "scalar"
+[train]
+depths = [1, 2]
+epochs = 10
+"#;
+
+#[test]
+fn darcy_from_data_to_report() {
+    let place = Place::new();
+    let folder = place.path("samples");
+    let config = place.file("darcy.toml", TINY_DARCY.replace("FOLDER", folder.to_str().unwrap()));
+    let run = place.path("darcy");
+    let dry = nkn().arg("train").arg(&config).arg("--dry-run").output().unwrap();
+    let dry = String::from_utf8_lossy(&dry.stdout).into_owned();
+    for word in ["81 nodes", "edges", "kernel rows", "GFLOP a step", "MB", "about"] {
+        assert!(dry.contains(word), "{dry}");
+    }
+    nkn().arg("train").arg(&config).arg("--out").arg(&run).assert().success();
+    assert!(folder.join("darcy-33-seed0-0-6.npz").is_file());
+    let rules = ["--resolution", "9,17,33", "--quadrature", "mean,overlap,stencil", "--depth", "2"];
+    let output = nkn().args(["--json", "eval"]).arg(&run).args(rules).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 9);
+    let error = |rule: &str, resolution: usize| {
+        let is_it = |line: &&serde_json::Value| line["quadrature"] == rule && line["resolution"] == resolution;
+        lines.iter().find(is_it).unwrap()["relative_l2"].as_f64().unwrap()
+    };
+    // On the training grid the stencil is the training's own rule.
+    assert_eq!(error("mean", 9), error("stencil", 9));
+    assert!(error("mean", 33) != error("stencil", 33));
+    let page = fs::read_to_string(run.join("eval.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("overlap"));
+    // A small budget changes the way, not the result.
+    let small = ["--resolution", "33", "--quadrature", "mean", "--depth", "2", "--memory-gib", "0.0001"];
+    let output = nkn().args(["--json", "eval"]).arg(&run).args(small).output().unwrap();
+    let again: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!((again["relative_l2"].as_f64().unwrap() / error("mean", 33) - 1.0).abs() < 1e-5);
+    nkn().arg("report").arg(&run).assert().success();
+    let report = fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(report.contains("Fields") && report.contains("17 × 17") && report.contains("Resolution matrix"));
+    refuses(nkn().arg("eval").arg(&run).args(["--resolution", "10"]), &["resolution", "10", "[2, 3, 5, 9, 17, 33]"]);
+}
+
+#[test]
+fn darcy_with_wrong_settings() {
+    let place = Place::new();
+    let folder = place.path("samples");
+    let text = TINY_DARCY.replace("FOLDER", folder.to_str().unwrap());
+    for (from, to, words) in [
+        // Neighbours are 0.125 apart.
+        ("radius = 0.2", "radius = 0.1", vec!["radius", "0.1"]),
+        ("resolution = 9", "resolution = 10", vec!["resolution", "10"]),
+        ("train_samples = 6", "train_samples = 0", vec!["train_samples", "1 or more"]),
+        ("fine = 33", "fine = 2", vec!["3"]),
+        ("problem = \"darcy\"", "problem = \"darcy\"\ntrain = \"nothing.mat\"", vec!["nothing.mat"]),
+    ] {
+        let config = place.file("wrong.toml", text.replace(from, to));
+        let run = place.path("wrong");
+        refuses(nkn().arg("train").arg(&config).arg("--out").arg(&run), &words);
+        assert!(!run.exists());
+    }
+}
+
+#[test]
+fn darcy_data_and_own_coefficients() {
+    let place = Place::new();
+    let made = place.path("made.npz");
+    nkn().args(["data", "darcy", "--samples", "2", "--side", "17", "--out"]).arg(&made).assert().success();
+    // Solving for the coefficients of that file gives its solutions.
+    let solved = place.path("solved.npz");
+    nkn().args(["data", "darcy", "--coefficients"]).arg(&made).arg("--out").arg(&solved).assert().success();
+    assert!(fs::read(&made).unwrap() == fs::read(&solved).unwrap());
+    let coarse = place.path("coarse.npz");
+    let options = ["data", "darcy", "--samples", "2", "--side", "17", "--resolution", "9", "--out"];
+    nkn().args(options).arg(&coarse).assert().success();
+    assert!(fs::metadata(&coarse).unwrap().len() < fs::metadata(&made).unwrap().len() / 3);
+    refuses(nkn().args(["data", "darcy", "--out"]).arg(&made), &["made.npz", "--force"]);
+    let poisson = place.path("poisson.npz");
+    nkn().args(["data", "poisson", "--samples", "2", "--out"]).arg(&poisson).assert().success();
+    let wrong = ["data", "darcy", "--coefficients"];
+    refuses(nkn().args(wrong).arg(&poisson).arg("--out").arg(place.path("x.npz")), &["poisson.npz", "square grid"]);
+}
+
 #[test]
 fn wrong_configurations() {
     let place = Place::new();

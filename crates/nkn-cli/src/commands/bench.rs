@@ -1,11 +1,13 @@
 //! `nkn bench`: our own speed, as a share of the machine's peak.
 
 use crate::Global;
+use crate::report::{Growth, ReportData, render};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use nkn::Device;
 use nkn::domain::Quadrature;
 use nkn::field::Samples;
+use nkn::io::write_atomically;
 use nkn::linalg::{Matrix, gemm_parallel};
 use nkn::model::{ModelConfig, Work};
 use nkn::problem::darcy;
@@ -13,6 +15,7 @@ use nkn::run::DataConfig;
 use nkn::seed::Seed;
 use nkn::train::{TrainConfig, Trainer};
 use serde::Serialize;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -40,6 +43,9 @@ pub struct Options {
     /// A training step, or a prediction
     #[arg(long, default_value = "train")]
     mode: Mode,
+    /// Growth: the page to write, with the drawings; a .csv of the same name goes beside it
+    #[arg(long, value_name = "FILE", default_value = "growth.html")]
+    out: PathBuf,
     /// Repetitions; the best one counts [default: 20 for poisson, 3 for darcy]
     #[arg(long)]
     repeats: Option<usize>,
@@ -54,6 +60,8 @@ enum Name {
     Poisson,
     /// The paper's 2D network on Darcy flow
     Darcy,
+    /// The time of a step on Darcy flow against the number of nodes (each with 8 neighbours) and against the depth
+    Growth,
 }
 
 /// What is timed.
@@ -94,6 +102,9 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         );
         return Ok(ExitCode::SUCCESS);
     }
+    if matches!(options.name, Name::Growth) {
+        return growth(global, options, peak);
+    }
     let case = Case::new(options)?;
     for &depth in &case.depths {
         anyhow::ensure!(depth > 0, "--depth: expected 1 or more, got 0");
@@ -133,6 +144,76 @@ fn show(global: &Global, line: &Line) {
     }
 }
 
+/// Steps at several sizes and depths, and how their time grows.
+fn growth(global: &Global, options: &Options, peak: f64) -> Result<ExitCode> {
+    let batch = options.batch.unwrap_or(10);
+    let mut csv = String::from("bench,nodes,depth,batch,seconds,gflop,share_of_peak,peak_rss_mb\n");
+    let mut measure = |side: usize, depth: usize| -> Result<f64> {
+        let mut case = Case::darcy(options, batch, side)?;
+        // Eight neighbours at any spacing.
+        case.model.radius = Some(1.5 / (side - 1) as f64);
+        let (seconds, work) = case.measure(options, depth)?;
+        let line = Line {
+            bench: "growth",
+            case: format!("train depth={depth} batch={batch} resolution={side}"),
+            seconds,
+            gflop: work.gflop,
+            share_of_peak: work.gflop / seconds / peak,
+            peak_rss_mb: peak_rss_mb(),
+        };
+        show(global, &line);
+        let Line { gflop, share_of_peak, peak_rss_mb, .. } = line;
+        let nodes = side * side;
+        csv += &format!("growth,{nodes},{depth},{batch},{seconds},{gflop},{share_of_peak:.3},{peak_rss_mb:.0}\n");
+        Ok(seconds)
+    };
+    let sides = [11, 16, 22, 31, 44];
+    let by_nodes: Vec<(f64, f64)> =
+        sides.iter().map(|&side| Ok(((side * side) as f64, measure(side, 16)?))).collect::<Result<_>>()?;
+    let depths = [1, 2, 4, 8, 16, 32, 64];
+    let by_depth: Vec<(f64, f64)> =
+        depths.iter().map(|&depth| Ok((depth as f64, measure(16, depth)?))).collect::<Result<_>>()?;
+    let ratio = by_depth[by_depth.len() - 1].1 / by_depth[0].1;
+    let growths = vec![
+        Growth {
+            quantity: "nodes".into(),
+            setting: format!("A training step of {batch} samples at depth 16, every node with 8 neighbours."),
+            exponent: exponent(&by_nodes),
+            points: by_nodes,
+        },
+        Growth {
+            quantity: "depth".into(),
+            setting: format!(
+                "A training step of {batch} samples on 16 x 16 nodes; depth 64 takes {ratio:.2} times as long as depth 1."
+            ),
+            exponent: exponent(&by_depth),
+            points: by_depth,
+        },
+    ];
+    for growth in &growths {
+        eprintln!("seconds ~ {}^{:.2}. {}", growth.quantity, growth.exponent, growth.setting);
+    }
+    let page = ReportData { title: "How the time of a step grows".into(), growth: growths, ..ReportData::default() };
+    write_atomically(&options.out, render(&page).as_bytes())?;
+    write_atomically(&options.out.with_extension("csv"), csv.as_bytes())?;
+    eprintln!("{}", options.out.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The slope of the line of best fit through the logarithms.
+fn exponent(points: &[(f64, f64)]) -> f64 {
+    let logarithms: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
+    let count = logarithms.len() as f64;
+    let (sum_x, sum_y) = logarithms.iter().fold((0.0, 0.0), |(a, b), (x, y)| (a + x, b + y));
+    let (mean_x, mean_y) = (sum_x / count, sum_y / count);
+    let (mut up, mut across) = (0.0, 0.0);
+    for (x, y) in &logarithms {
+        up += (x - mean_x) * (y - mean_y);
+        across += (x - mean_x).powi(2);
+    }
+    up / across
+}
+
 /// A problem at one size.
 struct Case {
     name: &'static str,
@@ -151,14 +232,7 @@ impl Case {
         let batch = options.batch.unwrap_or(if is_darcy { 10 } else { 500 });
         anyhow::ensure!(batch > 0, "--batch: expected 1 or more, got 0");
         if is_darcy {
-            return Ok(Self {
-                name: "darcy",
-                model: ModelConfig { quadrature: options.quadrature, ..ModelConfig::darcy() },
-                samples: darcy_samples(batch, resolution)?,
-                resolution,
-                depths: depths(&[16]),
-                repeats: options.repeats.unwrap_or(3),
-            });
+            return Ok(Self { depths: depths(&[16]), ..Self::darcy(options, batch, resolution)? });
         }
         Ok(Self {
             name: "poisson",
@@ -167,6 +241,17 @@ impl Case {
             resolution,
             depths: depths(&[1, 32]),
             repeats: options.repeats.unwrap_or(20),
+        })
+    }
+
+    fn darcy(options: &Options, batch: usize, resolution: usize) -> Result<Self> {
+        Ok(Self {
+            name: "darcy",
+            model: ModelConfig { quadrature: options.quadrature, ..ModelConfig::darcy() },
+            samples: darcy_samples(batch, resolution)?,
+            resolution,
+            depths: Vec::new(),
+            repeats: options.repeats.unwrap_or(3),
         })
     }
 
@@ -222,4 +307,13 @@ fn peak_rss_mb() -> f64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes: f64 = line.and_then(|l| l.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0.0);
     kilobytes / 1024.0
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_exponent_of_a_power_is_found() {
+        let points: Vec<(f64, f64)> = [1.0, 2.0, 5.0, 9.0].map(|x: f64| (x, 3.0 * x.powf(1.25))).to_vec();
+        assert!((super::exponent(&points) - 1.25).abs() < 1e-12);
+    }
 }

@@ -83,7 +83,8 @@ pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
     }
     let samples = match options {
         Options::Poisson(options) => {
-            poisson::generate(Seed::new(options.seed), options.first, options.samples, options.points)?.into_samples()?
+            poisson::generate(Seed::new(options.seed), options.first, options.samples, options.points)?
+                .into_samples()?
         }
         Options::Darcy(options) => darcy_samples(options)?,
     };

@@ -3,9 +3,7 @@
 use super::eval::{evaluate, name};
 use super::spectrum::DepthSpectrum;
 use crate::Global;
-use crate::report::{
-    Curve, ErrorRow, FieldComparison, Green, ReportData, ResolutionMatrix, Sample, Spectrum, render,
-};
+use crate::report::{Curve, ErrorRow, FieldComparison, Green, ReportData, ResolutionMatrix, Sample, Spectrum, render};
 use anyhow::Result;
 use clap::Args;
 use nkn::Device;
@@ -65,6 +63,7 @@ pub fn write(folder: &RunFolder) -> Result<PathBuf> {
         green: green(&config, &deepest, &data)?,
         spectra: spectra(&models, &data)?,
         errors: errors(&config, &models, &data)?,
+        growth: Vec::new(),
         notes: notes(&config),
     };
     let path = folder.path().join("report.html");

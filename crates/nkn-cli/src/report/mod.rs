@@ -9,6 +9,7 @@ mod color;
 mod curves;
 mod fields;
 mod green;
+mod growth;
 mod heat;
 mod matrix;
 mod png;
@@ -50,6 +51,9 @@ pub struct ReportData {
     pub errors: Vec<ErrorRow>,
     /// Errors on other grids than the training grid, by depth and quadrature.
     pub matrix: Option<ResolutionMatrix>,
+    /// Measurements of the time of a step.
+    #[serde(default)]
+    pub growth: Vec<Growth>,
     /// Honest remarks, in plain text.
     pub notes: Vec<String>,
 }
@@ -177,6 +181,19 @@ pub struct MatrixRow {
     pub test: Vec<Option<f64>>,
 }
 
+/// How the time of a step grows with a quantity.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Growth {
+    /// The quantity, for example "nodes".
+    pub quantity: String,
+    /// What was measured, in plain text.
+    pub setting: String,
+    /// The quantity and the seconds.
+    pub points: Vec<(f64, f64)>,
+    /// The fitted exponent.
+    pub exponent: f64,
+}
+
 /// Renders a report as one self-contained HTML page.
 pub fn render(data: &ReportData) -> String {
     let depths = data.curves.iter().map(|curve| curve.depth);
@@ -194,6 +211,7 @@ pub fn render(data: &ReportData) -> String {
         fields = section("Fields", fields::figure(&data.fields)),
         green = section("Green's function", data.green.as_ref().map(green::figure).unwrap_or_default()),
         spectrum = section("Spectrum and stability", spectrum::figure(&data.spectra, &palette)),
+        growth = section("Growth", growth::figure(&data.growth)),
         notes = section("Notes", tables::notes(&data.notes)),
     )
 }

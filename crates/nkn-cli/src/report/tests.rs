@@ -57,6 +57,12 @@ fn complete() -> ReportData {
             ],
         }),
         errors: vec![row(1, "train", 50), row(1, "test", 50), row(2, "test", 200)],
+        growth: vec![Growth {
+            quantity: "nodes".into(),
+            setting: "Measured <once>.".into(),
+            points: vec![(1.0, 0.1), (10.0, 1.0), (100.0, f64::NAN)],
+            exponent: 1.0,
+        }],
         notes: vec!["One seed only.".into()],
     }
 }

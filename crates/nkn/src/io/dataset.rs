@@ -10,13 +10,13 @@
 //! Numbers may be f64, f32, i64, i32, u8 or bool, in C or Fortran order; they are read as f64.
 
 use super::atomic::replace_atomically;
+use super::matlab::{list_matlab, read_matlab};
 use super::npz_claims::check_claims;
 use crate::{Error, Result};
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 use ndarray_npy::{NpzReader, NpzWriter, ReadNpyError, ReadNpzError, ReadableElement};
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use super::matlab::{list_matlab, read_matlab};
 use std::path::Path;
 
 /// Names that are not input fields.

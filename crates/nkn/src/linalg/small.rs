@@ -103,13 +103,7 @@ macro_rules! kernel {
 
             /// The states of some samples, one after the other.
             #[inline(always)]
-            fn gather<S: Simd>(
-                simd: S,
-                d: usize,
-                product: &Product<$scalar>,
-                users: &[u32],
-                scratch: &mut [$scalar],
-            ) {
+            fn gather<S: Simd>(simd: S, d: usize, product: &Product<$scalar>, users: &[u32], scratch: &mut [$scalar]) {
                 for (to, &user) in scratch.chunks_exact_mut(d).zip(users) {
                     let start = user as usize * d;
                     let from = &product.states[start..][..d];
@@ -248,7 +242,14 @@ mod tests {
                 let states: Vec<f64> = (0..samples * d).map(|i| value(i + 7)).collect();
                 let minus: Vec<f64> = (0..samples * d).map(|i| value(3 * i)).collect();
                 for minus in [None, Some(&minus[..])] {
-                    let product = Product { block: &block, weight: 0.7, users: &users, states: &states, minus, next: Some(&block) };
+                    let product = Product {
+                        block: &block,
+                        weight: 0.7,
+                        users: &users,
+                        states: &states,
+                        minus,
+                        next: Some(&block),
+                    };
                     let run = |fast: bool| {
                         let (mut sum, mut copy) = (vec![1.0; samples * d], vec![2.0; samples * d]);
                         let target = Target { sum: Some((&mut sum, -1.0)), copy: Some(&mut copy) };

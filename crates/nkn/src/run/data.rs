@@ -228,13 +228,7 @@ mod tests {
     use super::*;
 
     fn config(folder: &std::path::Path) -> DataConfig {
-        DataConfig {
-            train_samples: 2,
-            test_samples: 1,
-            fine: 17,
-            folder: folder.to_owned(),
-            ..DataConfig::darcy(5)
-        }
+        DataConfig { train_samples: 2, test_samples: 1, fine: 17, folder: folder.to_owned(), ..DataConfig::darcy(5) }
     }
 
     #[test]

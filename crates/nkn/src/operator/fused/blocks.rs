@@ -70,40 +70,37 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
         let (h, next) = states.step(layer);
         let block = |row: usize| &blocks[row * d * d..(row + 1) * d * d];
         let at = |node: usize| &h[node * samples * d..(node + 1) * samples * d];
-        next.par_chunks_mut(samples * d).enumerate().for_each_init(
-            Vec::new,
-            |scratch, (x, next)| {
-                for row in next.chunks_exact_mut(d) {
-                    row.copy_from_slice(inputs.source);
+        next.par_chunks_mut(samples * d).enumerate().for_each_init(Vec::new, |scratch, (x, next)| {
+            for row in next.chunks_exact_mut(d) {
+                row.copy_from_slice(inputs.source);
+            }
+            let reaction = Matrix::new(reaction_of(plan, inputs.reaction, x), d, d);
+            gemm(next, T::ONE, sign, Matrix::new(at(x), samples, d), reaction.t());
+            let first = plan.graph.offsets()[x];
+            let mut rows = plan.rows.slots(first..plan.edges()).iter();
+            for (e, (y, weight)) in plan.graph.row(x).enumerate() {
+                for row in plan.rows.rows_of_edge(first + e) {
+                    rows.next();
+                    let product = Product {
+                        block: block(row),
+                        next: rows.as_slice().first().map(|&row| block(row as usize)),
+                        weight: T::of(weight),
+                        users: users.of_row(row),
+                        states: at(y),
+                        minus: is_difference.then(|| at(x)),
+                    };
+                    multiply(d, &product, Target { sum: Some((next, T::ONE)), copy: None }, scratch);
                 }
-                let reaction = Matrix::new(reaction_of(plan, inputs.reaction, x), d, d);
-                gemm(next, T::ONE, sign, Matrix::new(at(x), samples, d), reaction.t());
-                let first = plan.graph.offsets()[x];
-                let mut rows = plan.rows.slots(first..plan.edges()).iter();
-                for (e, (y, weight)) in plan.graph.row(x).enumerate() {
-                    for row in plan.rows.rows_of_edge(first + e) {
-                        rows.next();
-                        let product = Product {
-                            block: block(row),
-                            next: rows.as_slice().first().map(|&row| block(row as usize)),
-                            weight: T::of(weight),
-                            users: users.of_row(row),
-                            states: at(y),
-                            minus: is_difference.then(|| at(x)),
-                        };
-                        multiply(d, &product, Target { sum: Some((next, T::ONE)), copy: None }, scratch);
-                    }
+            }
+            vectorised(|| {
+                for (n, &h) in next.iter_mut().zip(at(x)) {
+                    *n = carry * h + step * *n;
                 }
-                vectorised(|| {
-                    for (n, &h) in next.iter_mut().zip(at(x)) {
-                        *n = carry * h + step * *n;
-                    }
-                });
-                if plan.update.activates(layer, plan.depth) {
-                    relu(next);
-                }
-            },
-        );
+            });
+            if plan.update.activates(layer, plan.depth) {
+                relu(next);
+            }
+        });
     }
     let (result, states) = states.finish(plan);
     (result, Saved { states, matrix: blocks })

@@ -5,8 +5,8 @@
 //! and W is applied once per node and sample instead of once per kernel row. Nodes go through in small groups, so the
 //! memory beyond the features does not grow with the number of edges times d².
 
-use super::streamed::finish_node;
 use super::blocks::{keep_own, reaction_gradient, receive};
+use super::streamed::finish_node;
 use super::{Gradients, Inputs, Saved, States, add_rows, feature_width, relu, scaled_mask, swap_leading};
 use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, vectorised};

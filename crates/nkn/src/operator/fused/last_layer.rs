@@ -167,7 +167,8 @@ pub(super) fn backward<T: Real>(plan: &Plan, inputs: &Inputs<T>, blocks: &[T]) -
         for tile in tiles(size) {
             let weight = piece.weight(&transposed, bias, &tile);
             let weight = Matrix::new(&weight, count, tile.len());
-            let own = Matrix::strided(&blocks[piece.rows.start * size + tile.start..], piece.rows.len(), tile.len(), size);
+            let own =
+                Matrix::strided(&blocks[piece.rows.start * size + tile.start..], piece.rows.len(), tile.len(), size);
             let keep = if tile.start == 0 { T::ZERO } else { T::ONE };
             gemm(&mut sum, keep, T::ONE, own, weight.t());
         }
