@@ -134,11 +134,11 @@ macro_rules! kernel {
                 let vectors = d / S::$lanes;
                 let mut first = 0;
                 while first + VECTORS <= vectors {
-                    tile::<S, U, VECTORS>(simd, d, product, users, states, first, std::mem::take(&mut next), target);
+                    tile::<S, U, VECTORS>(simd, product, users, states, first, std::mem::take(&mut next), target);
                     first += VECTORS;
                 }
                 while first < vectors {
-                    tile::<S, U, 1>(simd, d, product, users, states, first, std::mem::take(&mut next), target);
+                    tile::<S, U, 1>(simd, product, users, states, first, std::mem::take(&mut next), target);
                     first += 1;
                 }
             }
@@ -146,7 +146,6 @@ macro_rules! kernel {
             #[inline(always)]
             fn tile<S: Simd, const U: usize, const V: usize>(
                 simd: S,
-                d: usize,
                 product: &Product<$scalar>,
                 users: &[u32],
                 states: &[$scalar],
@@ -154,6 +153,7 @@ macro_rules! kernel {
                 next: &[$scalar],
                 target: &mut Target<$scalar>,
             ) {
+                let d = states.len() / STATES;
                 let block: &[S::$vector] = bytemuck::cast_slice(product.block);
                 let rows: [&[$scalar]; U] = std::array::from_fn(|u| &states[u * d..][..d]);
                 let lines_per_row = next.len().div_ceil(line::<$scalar>()).div_ceil(d);

@@ -27,6 +27,17 @@ pub enum Initialisation {
     Random,
 }
 
+/// What is done to the training samples before each step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Augment {
+    /// Nothing.
+    #[default]
+    None,
+    /// Each sample is moved by a random symmetry of the square: for equations that do not prefer a direction.
+    Square,
+}
+
 /// One value for every depth of the ladder, or one per depth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a number, or a list with one number per depth")]
@@ -67,6 +78,10 @@ pub struct TrainConfig {
     /// Samples per step; without it all samples are one batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<usize>,
+    /// What is done to the samples before each step.
+    pub augment: Augment,
+    /// Pairs of fields that are the components of a vector, for `augment`.
+    pub vectors: Vec<[String; 2]>,
     /// What is minimised.
     pub loss: LossKind,
     /// The algorithm.
@@ -108,6 +123,8 @@ impl Default for TrainConfig {
             initialisation: Initialisation::ShallowToDeep,
             epochs: PerDepth::Same(1000),
             batch: None,
+            augment: Augment::None,
+            vectors: Vec::new(),
             loss: LossKind::RelativeL2,
             optimiser: OptimiserKind::Adam,
             learning_rate: PerDepth::Same(1e-3),

@@ -13,7 +13,7 @@ mod steps;
 mod tests;
 mod trainer;
 
-pub use config::{Initialisation, LossKind, PerDepth, TrainConfig};
+pub use config::{Augment, Initialisation, LossKind, PerDepth, TrainConfig};
 pub use evaluation::Evaluation;
 pub use loss::loss;
 pub use optimiser::{Optimiser, OptimiserKind};

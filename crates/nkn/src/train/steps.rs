@@ -1,12 +1,13 @@
 //! Single steps: a batch, its loss, its gradients, and the optimiser.
 
+use super::config::Augment;
 use super::loss::loss;
 use super::state::State;
 use super::trainer::Trainer;
 use crate::engine::Engine;
-use crate::field::Samples;
+use crate::field::{Samples, Symmetry, moved};
 use crate::model::{Batch, Normalisers, Parameters, Work, forward};
-use crate::seed::Seed;
+use crate::seed::{Seed, uniform};
 use crate::{Error, Result};
 use burn::tensor::{DType, Tensor, TensorData};
 
@@ -18,7 +19,8 @@ pub(super) struct Steps {
 
 impl Steps {
     pub fn new(trainer: &Trainer, depth: usize, normalisers: &Normalisers) -> Result<Self> {
-        let full = trainer.is_full_batch().then(|| prepare(trainer, normalisers, depth, trainer.train)).transpose()?;
+        let is_fixed = trainer.is_full_batch() && trainer.config.augment == Augment::None;
+        let full = is_fixed.then(|| prepare(trainer, normalisers, depth, trainer.train)).transpose()?;
         Ok(Self { full })
     }
 
@@ -28,7 +30,8 @@ impl Steps {
         if let Some((batch, _)) = &self.full {
             return Work::of(trainer.model, dim, batch, &trainer.options(depth, true));
         }
-        let first: Vec<usize> = (0..trainer.config.batch.unwrap_or(1)).collect();
+        let count = trainer.config.batch.unwrap_or(trainer.train.count).min(trainer.train.count);
+        let first: Vec<usize> = (0..count).collect();
         let (batch, _) = prepare(trainer, normalisers, depth, &trainer.train.select(&first))?;
         Work::of(trainer.model, dim, &batch, &trainer.options(depth, true))
     }
@@ -48,15 +51,31 @@ impl Steps {
         let size = trainer.config.batch.unwrap_or(trainer.train.count);
         let seed = Seed::new(trainer.config.seed).derive("shuffle", state.rung as u64);
         let order = seed.derive("epoch", state.epoch as u64).permutation(trainer.train.count);
+        let moves = augmentation(trainer, state);
         let (mut total, mut norm) = (0.0, 0.0);
         for indices in order.chunks(size) {
-            let (batch, truth) = prepare(trainer, normalisers, depth, &trainer.train.select(indices))?;
+            let mut samples = trainer.train.select(indices);
+            if let Some(moves) = &moves {
+                let own: Vec<Symmetry> = indices.iter().map(|&index| moves[index]).collect();
+                samples = moved(&samples, &own, &trainer.config.vectors)?;
+            }
+            let (batch, truth) = prepare(trainer, normalisers, depth, &samples)?;
             let (loss, length) = step(trainer, &batch, &truth, depth, rate, state)?;
             total += loss * indices.len() as f64;
             norm = length;
         }
         Ok((total / trainer.train.count as f64, norm))
     }
+}
+
+/// The symmetry of each sample in this epoch.
+fn augmentation(trainer: &Trainer, state: &State) -> Option<Vec<Symmetry>> {
+    if trainer.config.augment == Augment::None {
+        return None;
+    }
+    let seed = Seed::new(trainer.config.seed).derive("augment", state.rung as u64);
+    let mut rng = seed.derive("epoch", state.epoch as u64).rng();
+    Some((0..trainer.train.count).map(|_| Symmetry(uniform(&mut rng, 0.0, 8.0) as u8 % 8)).collect())
 }
 
 pub(super) fn prepare(

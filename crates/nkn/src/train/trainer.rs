@@ -1,6 +1,6 @@
 //! The training loop: a ladder of depths, each trained from the best weights of the one before.
 
-use super::config::{Initialisation, TrainConfig};
+use super::config::{Augment, Initialisation, TrainConfig};
 use super::evaluation::Evaluation;
 use super::optimiser::Optimiser;
 use super::schedule::ScheduleKind;
@@ -8,7 +8,7 @@ use super::state::{DepthResult, Event, Outcome, Record, State};
 use super::steps::{Steps, prepare, step};
 use crate::Result;
 use crate::engine::Engine;
-use crate::field::{Samples, mean};
+use crate::field::{Samples, check_square, mean};
 use crate::model::{Batch, BatchOptions, Model, ModelConfig, Normalisers, Parameters, Work, forward};
 use crate::seed::Seed;
 use burn::tensor::{DType, Device};
@@ -116,6 +116,9 @@ impl Trainer<'_> {
     pub fn run(&mut self, mut state: State) -> Result<Outcome> {
         self.model.check()?;
         self.config.check()?;
+        if self.config.augment == Augment::Square {
+            check_square(&self.train.domain)?;
+        }
         let normalisers = Normalisers::fit(self.model, self.train)?;
         let mut clock = Clock { since: Instant::now(), saved: Instant::now() };
         while state.rung < self.config.depths.len() {

@@ -281,4 +281,24 @@ mod tests {
         let message = fields(&[1.0; 24], 5).unwrap_err().to_string();
         assert!(message.contains("b: expected 25 values"), "{message}");
     }
+
+    /// What training with moved samples rests on: the moved coefficient has the moved solution, and moved fields.
+    #[test]
+    fn the_problem_has_the_symmetries_of_the_square() {
+        use crate::field::{Symmetry, moved};
+        let samples = generate(Seed::new(3), 0, 1, 21, &|_| {}).unwrap().into_samples().unwrap();
+        for number in 0..8 {
+            let vectors = [["b_eps_x".to_string(), "b_eps_y".to_string()]];
+            let there = moved(&samples, &[Symmetry(number)], &vectors).unwrap();
+            let again = solve(&there.field("b").unwrap().values, 21, &|_| {}).unwrap().into_samples().unwrap();
+            for (a, b) in there.fields.iter().zip(&again.fields) {
+                for (a, b) in a.values.iter().zip(&b.values) {
+                    assert!((a - b).abs() < 1e-9, "{number}: {a} {b}");
+                }
+            }
+            for (a, b) in there.output.unwrap().iter().zip(&again.output.unwrap()) {
+                assert!((a - b).abs() < 1e-12, "{number}: {a} {b}");
+            }
+        }
+    }
 }

@@ -1,0 +1,93 @@
+//! The eight symmetries of a square: what a mirrored or turned problem looks like.
+//!
+//! Where the equation does not prefer a direction, a mirrored input has the mirrored output, and each sample is worth eight.
+
+use super::{Field, Samples};
+use crate::domain::{Domain, Grid};
+use crate::{Error, Result};
+
+/// One of the eight symmetries, numbered 0 (nothing happens) to 7.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Symmetry(pub u8);
+
+impl Symmetry {
+    fn flips_first(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    fn flips_second(self) -> bool {
+        self.0 & 2 != 0
+    }
+
+    fn transposes(self) -> bool {
+        self.0 & 4 != 0
+    }
+
+    /// The node whose value comes to node (i, j) of side x side.
+    fn from(self, side: usize, i: usize, j: usize) -> usize {
+        let i = if self.flips_first() { side - 1 - i } else { i };
+        let j = if self.flips_second() { side - 1 - j } else { j };
+        if self.transposes() { j * side + i } else { i * side + j }
+    }
+
+    fn moved(self, values: &[f64], side: usize) -> impl Iterator<Item = f64> {
+        (0..side * side).map(move |node| values[self.from(side, node / side, node % side)])
+    }
+}
+
+/// Refuses a domain that has no such symmetries.
+pub fn check_square(domain: &Domain) -> Result<&Grid> {
+    match domain {
+        Domain::Grid(grid) if grid.dim() == 2 && grid.shape()[0] == grid.shape()[1] => Ok(grid),
+        _ => Err(Error::invalid(
+            "train.augment",
+            "data on a square grid for augment = \"square\"",
+            "another domain",
+            "set augment = \"none\"",
+        )),
+    }
+}
+
+/// Each sample moved by its symmetry. `vectors` names the fields that are the two components of a vector: these are turned
+/// as well as moved.
+pub fn moved(samples: &Samples, symmetries: &[Symmetry], vectors: &[[String; 2]]) -> Result<Samples> {
+    let side = check_square(&samples.domain)?.shape()[0];
+    let move_all = |values: &[f64]| -> Vec<f64> {
+        let each = values.chunks_exact(side * side).zip(symmetries);
+        each.flat_map(|(values, symmetry)| symmetry.moved(values, side)).collect()
+    };
+    let mut result = Samples {
+        domain: samples.domain.clone(),
+        count: samples.count,
+        fields: samples
+            .fields
+            .iter()
+            .map(|field| Field { name: field.name.clone(), values: move_all(&field.values) })
+            .collect(),
+        output: samples.output.as_deref().map(move_all),
+    };
+    for [first, second] in vectors {
+        let place = |name: &String| samples.field(name).map(|_| ()).and_then(|()| position(samples, name));
+        let (a, b) = (place(first)?, place(second)?);
+        for (sample, symmetry) in symmetries.iter().enumerate() {
+            let span = sample * side * side..(sample + 1) * side * side;
+            if symmetry.transposes() {
+                let old = result.fields[a].values[span.clone()].to_vec();
+                let other = result.fields[b].values[span.clone()].to_vec();
+                result.fields[a].values[span.clone()].copy_from_slice(&other);
+                result.fields[b].values[span.clone()].copy_from_slice(&old);
+            }
+            for (place, flips) in [(a, symmetry.flips_first()), (b, symmetry.flips_second())] {
+                if flips {
+                    result.fields[place].values[span.clone()].iter_mut().for_each(|v| *v = -*v);
+                }
+            }
+        }
+    }
+    Ok(result)
+}
+
+fn position(samples: &Samples, name: &str) -> Result<usize> {
+    let found = samples.fields.iter().position(|field| field.name == name);
+    found.ok_or_else(|| Error::invalid("train.vectors", "names of fields", name, "name fields of the data"))
+}
