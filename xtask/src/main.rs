@@ -11,7 +11,10 @@ const TEST: &[(&str, &[&str])] = &[
 ];
 
 /// What `cargo xtask bench` runs.
-const BENCH: &[(&str, &[&str])] = &[("speed", &["run", "--release", "--", "bench", "poisson"])];
+const BENCH: &[(&str, &[&str])] = &[
+    ("speed on Poisson", &["run", "--release", "--", "bench", "poisson"]),
+    ("speed on Darcy", &["run", "--release", "--", "bench", "darcy"]),
+];
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();

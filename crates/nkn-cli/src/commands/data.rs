@@ -4,7 +4,7 @@ use crate::{Global, progress};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use nkn::domain::Domain;
-use nkn::field::Samples;
+use nkn::field::{Samples, mean};
 use nkn::io::{Need, read_dataset, write_dataset};
 use nkn::problem::{darcy, poisson};
 use nkn::seed::Seed;
@@ -94,6 +94,12 @@ pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
         cloud => cloud.len().to_string(),
     };
     eprintln!("{}: {} samples on {nodes} points", out.display(), samples.count);
+    let fields = samples.fields.iter().map(|field| (field.name.as_str(), field.values.as_slice()));
+    for (name, values) in fields.chain(samples.output.as_deref().map(|u| ("u", u))) {
+        let average = mean(values);
+        let deviation = mean(&values.iter().map(|v| (v - average).powi(2)).collect::<Vec<_>>()).sqrt();
+        eprintln!("  {name}: mean {average:.5e}, standard deviation {deviation:.5e} over all nodes, boundary included");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

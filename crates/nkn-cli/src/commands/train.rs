@@ -88,6 +88,7 @@ fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<ExitCode>
             "kernel_rows": plan.kernel_rows(),
             "order": format!("{:?}", plan.order).to_lowercase(),
             "gflop_per_step": work.gflop,
+            "gflop_per_epoch": work.gflop * data.train.count.div_ceil(count) as f64,
             "steps": steps,
             "memory_mb": work.bytes / 1e6,
             "expected_seconds": seconds,
@@ -96,13 +97,14 @@ fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<ExitCode>
             println!("{line}");
         } else {
             println!(
-                "L = {depth}: {} parameters, {} nodes, {} edges, {} kernel rows, order {}, {:.2} GFLOP a step, {steps} steps, {:.0} MB, about {seconds:.0} s",
+                "L = {depth}: {} parameters, {} nodes, {} edges, {} kernel rows, order {}, {:.2} GFLOP a step, {:.2} an epoch, {steps} steps, {:.0} MB, about {seconds:.0} s",
                 line["parameters"],
                 plan.nodes(),
                 plan.edges(),
                 plan.kernel_rows(),
                 line["order"].as_str().unwrap_or_default(),
                 work.gflop,
+                work.gflop * data.train.count.div_ceil(count) as f64,
                 work.bytes / 1e6,
             );
         }
