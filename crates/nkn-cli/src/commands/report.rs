@@ -64,7 +64,7 @@ pub fn write(folder: &RunFolder) -> Result<PathBuf> {
         spectra: spectra(&models, &data)?,
         errors: errors(&config, &models, &data)?,
         growth: Vec::new(),
-        notes: notes(&config),
+        notes: notes(&config, &data),
     };
     let path = folder.path().join("report.html");
     write_atomically(&path, render(&report).as_bytes())?;
@@ -161,12 +161,12 @@ fn picks(errors: &[f64]) -> Vec<usize> {
     picks
 }
 
-/// Resolutions at which a run on generated 2D data is shown, that of training first.
+/// Resolutions at which a run on generated 2D data is shown, that of training first; `nkn eval` has no limit.
 fn resolutions(config: &RunConfig) -> Vec<usize> {
     let (Problem::Darcy, Some(trained)) = (config.data.problem, config.data.resolution) else { return Vec::new() };
     let cells = config.data.fine - 1;
-    let fits = |resolution: usize| resolution <= 121 && cells.is_multiple_of(resolution - 1);
-    let finer = [1, 2, 4, 8].map(|factor| factor * (trained - 1) + 1);
+    let fits = |resolution: usize| resolution <= 61 && cells.is_multiple_of(resolution - 1);
+    let finer = [1, 2, 4].map(|factor| factor * (trained - 1) + 1);
     finer.into_iter().filter(|&resolution| fits(resolution)).collect()
 }
 
@@ -238,7 +238,13 @@ fn green(config: &RunConfig, model: &Model, data: &Data) -> Result<Option<Green>
     Ok(Some(Green { effective: effective_green(model, &domain)?, exact, x, depth: model.depth }))
 }
 
+/// Beyond this size the ends of a spectrum take a minute per depth: `nkn spectrum` finds them on request.
+const SPECTRUM_LIMIT: usize = 10_000;
+
 fn spectra(models: &[Model], data: &Data) -> Result<Vec<Spectrum>> {
+    if models.iter().any(|model| model.config.width * data.train.nodes() > SPECTRUM_LIMIT) {
+        return Ok(Vec::new());
+    }
     let of = |model: &Model| -> Result<Spectrum> {
         let result = DepthSpectrum::of(model, &data.train)?;
         Ok(Spectrum {
@@ -283,10 +289,13 @@ fn errors(config: &RunConfig, models: &[Model], data: &Data) -> Result<Vec<Error
     Ok(rows)
 }
 
-fn notes(config: &RunConfig) -> Vec<String> {
+fn notes(config: &RunConfig, data: &Data) -> Vec<String> {
     let mut notes = vec!["Errors are means over the samples of ||û - u|| / ||u|| on physical values; the weights are those with the lowest training error.".to_string()];
     if config.data.problem == Problem::Poisson {
         notes.push("Almost all of a load's energy is in its first ten cosines, so the learned Green's function is determined by the data only on their span.".into());
+    }
+    if config.model.width * data.train.nodes() > SPECTRUM_LIMIT {
+        notes.push("The operator is too large for its spectrum to be computed here: see `nkn spectrum`.".into());
     }
     notes
 }

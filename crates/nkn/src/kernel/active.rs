@@ -2,6 +2,10 @@
 
 use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, vectorised};
+use rayon::prelude::*;
+
+/// Rows that one thread copies at least.
+const ROWS: usize = 128;
 
 /// Columns with an entry that is not zero, ascending.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,18 +96,17 @@ impl Active {
     /// The rows of a matrix (width x `columns`) that belong to active units.
     pub fn rows_of<T: Real>(&self, matrix: &[T], columns: usize) -> Buffer<T> {
         let mut result = Buffer::any(self.len() * columns);
-        for (to, &row) in result.chunks_exact_mut(columns).zip(&self.columns) {
+        result.par_chunks_mut(columns).with_min_len(ROWS).zip(&self.columns).for_each(|(to, &row)| {
             to.copy_from_slice(&matrix[row as usize * columns..(row as usize + 1) * columns]);
-        }
+        });
         result
     }
 
     /// The part of a matrix (… x `columns`) with active rows and the other's active columns.
     pub fn block_of<T: Real>(&self, other: &Self, matrix: &[T], columns: usize) -> Buffer<T> {
         let mut result = Buffer::any(self.len() * other.len());
-        for (to, &row) in result.chunks_exact_mut(other.len().max(1)).zip(&self.columns) {
-            other.pick(&matrix[row as usize * columns..(row as usize + 1) * columns], to);
-        }
+        let rows = result.par_chunks_mut(other.len().max(1)).with_min_len(ROWS).zip(&self.columns);
+        rows.for_each(|(to, &row)| other.pick(&matrix[row as usize * columns..(row as usize + 1) * columns], to));
         result
     }
 
@@ -127,10 +130,14 @@ impl Active {
 
     /// Adds a block with active rows and the other's active columns into a matrix (… x `columns`).
     pub fn add_block_to<T: Real>(&self, other: &Self, values: &[T], sum: &mut [T], columns: usize) {
-        for (row, &index) in values.chunks_exact(other.len().max(1)).zip(&self.columns) {
-            let start = index as usize * columns;
-            other.add_to(row, &mut sum[start..start + columns]);
-        }
+        let mut wanted = self.columns.iter().peekable();
+        let own: Vec<&mut [T]> = sum
+            .chunks_exact_mut(columns)
+            .enumerate()
+            .filter_map(|(index, row)| wanted.next_if(|&&column| column as usize == index).map(|_| row))
+            .collect();
+        let rows = values.par_chunks(other.len().max(1)).zip(own).with_min_len(ROWS);
+        rows.for_each(|(row, sum)| other.add_to(row, sum));
     }
 }
 

@@ -10,6 +10,7 @@ use crate::model::{Batch, Normalisers, Parameters, Work, forward};
 use crate::seed::{Seed, uniform};
 use crate::{Error, Result};
 use burn::tensor::{DType, Tensor, TensorData};
+use rayon::prelude::*;
 
 /// The batches of a depth.
 pub(super) struct Steps {
@@ -111,7 +112,8 @@ pub(super) fn step(
     finite("the training loss".into(), value)?;
     let mut square = 0.0;
     for (gradient, group) in gradients.iter().zip(&state.parameters.groups) {
-        let own: f64 = gradient.iter().map(|&g| g as f64 * g as f64).sum();
+        let squares = |piece: &[f32]| piece.iter().map(|&g| g as f64 * g as f64).sum::<f64>();
+        let own: f64 = gradient.par_chunks(1 << 16).map(squares).collect::<Vec<f64>>().iter().sum();
         finite(format!("the gradient of {:?}", group.name), own)?;
         square += own;
     }
