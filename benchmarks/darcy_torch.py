@@ -18,10 +18,11 @@ import argparse
 import ctypes
 import json
 import math
-import time
 
 import torch
 from torch import nn
+
+from timing import best_of
 
 WIDTH = 64
 RADIUS = 0.1
@@ -194,14 +195,7 @@ def time_case(model, graphs, mode, repeats, warmup):
             model(graph, reaction)
 
     run = train if mode == "train" else predict
-    for _ in range(warmup):
-        run()
-    best = math.inf
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - start)
-    return best
+    return best_of(run, repeats, warmup)
 
 
 def check():

@@ -16,10 +16,11 @@ Prints one JSON object per depth: bench, case, seconds (best of the repeats).
 import argparse
 import json
 import math
-import time
 
 import torch
 from torch import nn
+
+from timing import best_of
 
 
 def poisson_data(samples, points, modes=100, seed=0):
@@ -85,14 +86,7 @@ def time_step(depth, samples, points, repeats, warmup):
         loss.backward()
         optimizer.step()
 
-    for _ in range(warmup):
-        step()
-    best = math.inf
-    for _ in range(repeats):
-        start = time.perf_counter()
-        step()
-        best = min(best, time.perf_counter() - start)
-    return best
+    return best_of(step, repeats, warmup)
 
 
 def main():

@@ -202,6 +202,7 @@ fn darcy_with_wrong_settings() {
         ("resolution = 9", "resolution = 10", vec!["resolution", "10"]),
         ("train_samples = 6", "train_samples = 0", vec!["train_samples", "1 or more"]),
         ("fine = 33", "fine = 2", vec!["3"]),
+        ("epochs = 10", "augment = \"square\"\nvectors = [[\"a\", \"b\"]]", vec!["train.vectors", "\"a\"", "b_eps_x"]),
         ("problem = \"darcy\"", "problem = \"darcy\"\ntrain = \"nothing.mat\"", vec!["nothing.mat"]),
     ] {
         let config = place.file("wrong.toml", text.replace(from, to));

@@ -8,6 +8,7 @@
 pub mod small;
 
 use crate::buffer::Pool;
+use rayon::prelude::*;
 use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
 
 /// The two floating point types that everything is written for.
@@ -166,6 +167,28 @@ fn run<T: Real>(
     }
 }
 
+/// `result` (columns x rows) becomes the transpose of `matrix` (rows x columns), row `r` in column `place(r)`; on all threads.
+pub(crate) fn transpose<T: Real>(
+    matrix: &[T],
+    columns: usize,
+    result: &mut [T],
+    place: impl Fn(usize) -> usize + Sync,
+) {
+    let rows = matrix.len() / columns.max(1);
+    // Sixteen columns at a time: a cache line of each row.
+    const COLUMNS: usize = 16;
+    result.par_chunks_mut((COLUMNS * rows).max(1)).enumerate().for_each(|(index, result)| {
+        let first = index * COLUMNS;
+        let count = result.len() / rows;
+        for (row, values) in matrix.chunks_exact(columns).enumerate() {
+            let place = place(row);
+            for (offset, &value) in values[first..first + count].iter().enumerate() {
+                result[offset * rows + place] = value;
+            }
+        }
+    });
+}
+
 /// Runs a loop compiled for the widest vectors this machine has. The closure must be `#[inline(always)]`.
 #[inline]
 pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
@@ -211,6 +234,18 @@ mod tests {
             for (g, e) in got.iter().zip(&expected) {
                 assert!((g - (0.5 + 2.0 * e)).abs() < 1e-13);
             }
+        }
+    }
+
+    #[test]
+    fn transposing_and_placing() {
+        let (rows, columns) = (5, 35);
+        let matrix: Vec<f64> = (0..rows * columns).map(|i| i as f64).collect();
+        let mut result = vec![0.0; matrix.len()];
+        transpose(&matrix, columns, &mut result, |row| rows - 1 - row);
+        for (i, value) in matrix.iter().enumerate() {
+            let (row, column) = (i / columns, i % columns);
+            assert_eq!(result[column * rows + rows - 1 - row], *value);
         }
     }
 

@@ -67,8 +67,7 @@ pub fn moved(samples: &Samples, symmetries: &[Symmetry], vectors: &[[String; 2]]
         output: samples.output.as_deref().map(move_all),
     };
     for [first, second] in vectors {
-        let place = |name: &String| samples.field(name).map(|_| ()).and_then(|()| position(samples, name));
-        let (a, b) = (place(first)?, place(second)?);
+        let (a, b) = (position(samples, first)?, position(samples, second)?);
         for (sample, symmetry) in symmetries.iter().enumerate() {
             let span = sample * side * side..(sample + 1) * side * side;
             if symmetry.transposes() {
@@ -88,6 +87,8 @@ pub fn moved(samples: &Samples, symmetries: &[Symmetry], vectors: &[[String; 2]]
 }
 
 fn position(samples: &Samples, name: &str) -> Result<usize> {
-    let found = samples.fields.iter().position(|field| field.name == name);
-    found.ok_or_else(|| Error::invalid("train.vectors", "names of fields", name, "name fields of the data"))
+    let names: Vec<&str> = samples.fields.iter().map(|field| field.name.as_str()).collect();
+    let found = names.iter().position(|&own| own == name);
+    let expected = || format!("names of the data's fields {names:?}");
+    found.ok_or_else(|| Error::invalid("train.vectors", expected(), format!("{name:?}"), "name the two components"))
 }

@@ -9,7 +9,7 @@
 use super::active::{Active, Compact};
 use super::mlp::{LayerSpan, MlpShape};
 use crate::buffer::Buffer;
-use crate::linalg::{Matrix, Real, gemm, gemm_parallel, vectorised};
+use crate::linalg::{Matrix, Real, gemm, gemm_parallel, transpose, vectorised};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -228,17 +228,7 @@ fn block_rows(rows: usize) -> usize {
 fn transposed_weight<T: Real>(layer: &LayerSpan, parameters: &[T]) -> Vec<T> {
     let weight = &parameters[layer.start..layer.bias()];
     let mut result = vec![T::ZERO; weight.len()];
-    // Sixteen inputs at a time: a cache line of each row of the weight.
-    const INPUTS: usize = 16;
-    result.par_chunks_mut(INPUTS * layer.outputs).enumerate().for_each(|(index, result)| {
-        let first = index * INPUTS;
-        let count = result.len() / layer.outputs;
-        for (output, row) in weight.chunks_exact(layer.inputs).enumerate() {
-            for (offset, &value) in row[first..first + count].iter().enumerate() {
-                result[offset * layer.outputs + output] = value;
-            }
-        }
-    });
+    transpose(weight, layer.inputs, &mut result, |output| output);
     result
 }
 

@@ -24,7 +24,7 @@ pub struct BatchOptions {
     pub budget: f64,
     /// Whether derivatives are wanted.
     pub training: bool,
-    /// The quadrature; left out: the one of training, where it means the same (see the docs of [`Quadrature`]).
+    /// The quadrature; left out: the one of training, and for `mean` on another grid the training's stencil (`overlap` where it does not fit).
     pub quadrature: Option<Quadrature>,
 }
 

@@ -1,8 +1,9 @@
 //! Configuration files: data, model and training of one run, checked before anything starts.
 
 use super::data::{Data, DataConfig};
+use crate::field::{Symmetry, moved};
 use crate::model::{Batch, BatchOptions, ModelConfig, Normalisers};
-use crate::train::TrainConfig;
+use crate::train::{Augment, TrainConfig};
 use crate::{Device, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -58,6 +59,9 @@ impl RunConfig {
             self.model.fields = data.train.fields.iter().map(|field| field.name.clone()).collect();
         }
         self.model.check()?;
+        if self.train.augment == Augment::Square {
+            moved(&data.train.select(&[0]), &[Symmetry(0)], &self.train.vectors)?;
+        }
         // One sample through the preparation finds what does not fit (fields, radius, quadrature) before a run begins.
         let normalisers = Normalisers::fit(&self.model, &data.train)?;
         for samples in std::iter::once(&data.train).chain(&data.test) {

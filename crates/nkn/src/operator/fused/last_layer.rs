@@ -8,7 +8,7 @@
 use super::{Inputs, add_rows, feature_width};
 use crate::buffer::Buffer;
 use crate::kernel::Active;
-use crate::linalg::{Matrix, Real, gemm, gemm_parallel, gemm_strided, vectorised};
+use crate::linalg::{Matrix, Real, gemm, gemm_parallel, gemm_strided, transpose, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -65,20 +65,6 @@ fn tiles(size: usize) -> impl Iterator<Item = Range<usize>> {
     (0..size).step_by(TILE).map(move |start| start..size.min(start + TILE))
 }
 
-/// `to` (columns x rows) = transpose of `from` (rows x columns), in tiles so that both sides stay in the cache.
-fn transpose<T: Real>(from: &[T], columns: usize, to: &mut [T]) {
-    const SIDE: usize = 16;
-    let rows = from.len() / columns;
-    for first in (0..rows).step_by(SIDE) {
-        let here = first..rows.min(first + SIDE);
-        for column in 0..columns {
-            for row in here.clone() {
-                to[column * rows + row] = from[row * columns + column];
-            }
-        }
-    }
-}
-
 /// How a block K lies in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
@@ -98,22 +84,10 @@ impl Layout {
     }
 }
 
-/// The weight (size x width) as width x size, its columns in the order of the layout.
+/// The weight (d² x width) as width x d², its columns in the order of the layout.
 pub(super) fn transposed<T: Real>(weight: &[T], d: usize, width: usize, layout: Layout) -> Buffer<T> {
-    let size = d * d;
     let mut result = Buffer::any(weight.len());
-    // Sixteen features at a time: a cache line of each row of the weight.
-    const FEATURES: usize = 16;
-    result.par_chunks_mut(FEATURES * size).enumerate().for_each(|(index, result)| {
-        let first = index * FEATURES;
-        let count = result.len() / size;
-        for (output, row) in weight.chunks_exact(width).enumerate() {
-            let place = layout.place(output, d);
-            for (offset, &value) in row[first..first + count].iter().enumerate() {
-                result[offset * size + place] = value;
-            }
-        }
-    });
+    transpose(weight, width, &mut result, |output| layout.place(output, d));
     result
 }
 
@@ -192,7 +166,7 @@ pub(super) fn backward<T: Real>(plan: &Plan, inputs: &Inputs<T>, blocks: &[T]) -
             piece.active.add_rows_to(products, &mut sum);
             add_rows(bias_gradient, bias);
         }
-        transpose(&sum, outputs, weight_gradient);
+        transpose(&sum, outputs, weight_gradient, |feature| feature);
     });
     (features, last_layer)
 }

@@ -3,7 +3,7 @@
 //!
 //! The coefficient is 12 where a Gaussian random field is not negative and 3 elsewhere ([`RandomField`]). The solution is
 //! that of a five-point scheme on 241 x 241 nodes ([`FluxSolver`]). The networks also get b_eps, a smoothed b, and its
-//! gradient ([`fields`]). Coarser grids are every 16th, 8th or 4th node of the finest ([`DarcySamples::stride`]).
+//! gradient ([`fields`]). Coarser grids are every 16th, 8th or 4th node of the finest ([`Samples::coarsen`]).
 //!
 //! All values at x = i / (side - 1), y = j / (side - 1) are at i side + j.
 //!
@@ -59,15 +59,15 @@ pub struct DarcySamples {
 /// `progress` is called after each sample, on whichever thread made it, with the number of samples that are finished.
 ///
 /// Another side gives nearly the same random fields, but b_eps is smoothed over a width in grid cells and the scheme's error is
-/// another: the paper's data at a coarser resolution are a [`DarcySamples::stride`] of those at [`SIDE`].
+/// another: the paper's data at a coarser resolution are those at [`SIDE`], coarsened ([`Samples::coarsen`]).
 ///
 /// ```
 /// use nkn::{problem::darcy, seed::Seed};
 ///
 /// let samples = darcy::generate(Seed::new(0), 0, 2, 41, &|_| {})?;
-/// let coarse = samples.stride(4)?;
-/// assert_eq!(coarse.side, 11);
-/// assert_eq!(coarse.u[5 * 11 + 5], samples.u[20 * 41 + 20]); // the centre of sample 0
+/// let centre = samples.u[20 * 41 + 20]; // of sample 0
+/// let coarse = samples.into_samples()?.coarsen(11)?;
+/// assert_eq!(coarse.output()?[5 * 11 + 5], centre);
 /// # Ok::<(), nkn::Error>(())
 /// ```
 pub fn generate(
@@ -147,32 +147,6 @@ impl DarcySamples {
             output: Some(self.u),
         })
     }
-
-    /// The samples at every step-th node in both directions, ends included: 16, 8 and 4 take a side of 241 to
-    /// 16, 31 and 61.
-    pub fn stride(&self, step: usize) -> Result<Self> {
-        let cells = self.side - 1;
-        if step == 0 || !cells.is_multiple_of(step) {
-            let expected = format!("a divisor of {cells}, so that the last of {} nodes is one of them", self.side);
-            return Err(Error::invalid("stride", expected, step, "1, 2, 4, 8 and 16 divide 240"));
-        }
-        let side = cells / step + 1;
-        let taken = |values: &[f64]| -> Vec<f64> {
-            let rows = values.chunks_exact(self.side * self.side).flat_map(|sample| {
-                sample.chunks_exact(self.side).step_by(step).flat_map(|row| row.iter().step_by(step))
-            });
-            rows.copied().collect()
-        };
-        Ok(Self {
-            side,
-            count: self.count,
-            b: taken(&self.b),
-            b_eps: taken(&self.b_eps),
-            b_eps_x: taken(&self.b_eps_x),
-            b_eps_y: taken(&self.b_eps_y),
-            u: taken(&self.u),
-        })
-    }
 }
 
 /// One-sided differences need three nodes, and so does a node that is not on the boundary.
@@ -248,26 +222,6 @@ mod tests {
         let [low, high] = bounds.map(|u| u.iter().sum::<f64>());
         for u in data.u.chunks(33 * 33) {
             assert!((low..high).contains(&u.iter().sum()));
-        }
-    }
-
-    #[test]
-    fn strides_take_the_nodes_of_the_coarser_grid() {
-        let data = samples(0, 2);
-        assert_eq!(data.stride(1).unwrap(), data);
-        let coarse = data.stride(8).unwrap();
-        assert_eq!((coarse.side, coarse.count, coarse.b.len()), (5, 2, 50));
-        let pairs = [(&coarse.b, &data.b), (&coarse.b_eps, &data.b_eps), (&coarse.b_eps_x, &data.b_eps_x)];
-        for (coarse, fine) in pairs.into_iter().chain([(&coarse.b_eps_y, &data.b_eps_y), (&coarse.u, &data.u)]) {
-            for (k, value) in coarse.iter().enumerate() {
-                let (sample, i, j) = (k / 25, k / 5 % 5, k % 5);
-                assert_eq!(*value, fine[sample * 33 * 33 + i * 8 * 33 + j * 8]);
-            }
-        }
-        assert_eq!(data.stride(4).unwrap().stride(2).unwrap(), coarse);
-        for step in [0, 3, 64] {
-            let message = data.stride(step).unwrap_err().to_string();
-            assert!(message.contains("stride: expected a divisor of 32"), "{message}");
         }
     }
 
