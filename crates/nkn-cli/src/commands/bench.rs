@@ -25,13 +25,13 @@ pub struct Options {
     /// What to measure
     #[arg(default_value = "poisson")]
     name: Name,
-    /// Depths [default: 1,32 for poisson, 16 for darcy]
+    /// Depths [default: 1,32 for poisson, 16 for darcy, 4 for fno]
     #[arg(long, value_delimiter = ',')]
     depth: Vec<usize>,
-    /// Points per side of the grid [default: 101 for poisson, 16 for darcy]
+    /// Points per side of the grid [default: 101 for poisson, 16 for darcy and fno]
     #[arg(long)]
     resolution: Option<usize>,
-    /// Samples of the batch [default: 500 for poisson, 10 for darcy]
+    /// Samples of the batch [default: 500 for poisson, 10 for darcy, 20 for fno]
     #[arg(long)]
     batch: Option<usize>,
     /// Quadrature rule of darcy
@@ -46,7 +46,7 @@ pub struct Options {
     /// Growth: the page to write, with the drawings; a .csv of the same name goes beside it
     #[arg(long, value_name = "FILE", default_value = "growth.html")]
     out: PathBuf,
-    /// Repetitions; the best one counts [default: 20 for poisson, 3 for darcy]
+    /// Repetitions; the best one counts [default: 20 for poisson and fno, 3 for darcy]
     #[arg(long)]
     repeats: Option<usize>,
 }
@@ -60,6 +60,8 @@ enum Name {
     Poisson,
     /// The paper's 2D network on Darcy flow
     Darcy,
+    /// The paper's 2D Fourier neural operator on Darcy flow
+    Fno,
     /// The time of a step on Darcy flow against the number of nodes (each with 8 neighbours) and against the depth
     Growth,
 }
@@ -227,12 +229,25 @@ struct Case {
 impl Case {
     fn new(options: &Options) -> Result<Self> {
         let depths = |usual: &[usize]| if options.depth.is_empty() { usual.to_vec() } else { options.depth.clone() };
-        let is_darcy = matches!(options.name, Name::Darcy);
-        let resolution = options.resolution.unwrap_or(if is_darcy { 16 } else { 101 });
-        let batch = options.batch.unwrap_or(if is_darcy { 10 } else { 500 });
+        let (usual_resolution, usual_batch) = match options.name {
+            Name::Darcy => (16, 10),
+            Name::Fno => (16, 20),
+            _ => (101, 500),
+        };
+        let resolution = options.resolution.unwrap_or(usual_resolution);
+        let batch = options.batch.unwrap_or(usual_batch);
         anyhow::ensure!(batch > 0, "--batch: expected 1 or more, got 0");
-        if is_darcy {
+        if matches!(options.name, Name::Darcy) {
             return Ok(Self { depths: depths(&[16]), ..Self::darcy(options, batch, resolution)? });
+        }
+        if matches!(options.name, Name::Fno) {
+            return Ok(Self {
+                name: "fno",
+                model: ModelConfig::fno_2d(),
+                depths: depths(&[4]),
+                repeats: options.repeats.unwrap_or(20),
+                ..Self::darcy(options, batch, resolution)?
+            });
         }
         Ok(Self {
             name: "poisson",

@@ -3,6 +3,7 @@
 use crate::Global;
 use anyhow::{Result, bail};
 use clap::Args;
+use nkn::model::Kind;
 use nkn::run::RunFolder;
 use nkn::train::{Initialisation, PerDepth};
 use std::path::PathBuf;
@@ -39,6 +40,14 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         );
     }
     let mut config = from.config()?;
+    if config.model.kind == Kind::Fno {
+        bail!(
+            "{}: expected a network whose layers share their weights (nkn or gkn), got fno\n  hint: train the depth itself: nkn train {} --set train.depths=[{}]",
+            options.run.display(),
+            options.run.join("config.toml").display(),
+            options.to
+        );
+    }
     let last = config.train.depths.len() - 1;
     config.train.epochs = PerDepth::Same(options.epochs.unwrap_or(config.train.epochs.at(last)));
     config.train.learning_rate = PerDepth::Same(options.learning_rate.unwrap_or(config.train.learning_rate.at(last)));

@@ -47,7 +47,7 @@ impl DepthSpectrum {
         // A GKN layer has no time step that a greater depth would shrink.
         let stable_from = match model.config.kind {
             Kind::Nkn => spectrum.stable_depth(model.config.time),
-            Kind::Gkn => None,
+            Kind::Gkn | Kind::Fno => None,
         };
         Ok(Self { depth: model.depth, step: operator.step(), spectrum, stable_from })
     }

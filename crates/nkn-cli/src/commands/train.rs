@@ -79,30 +79,32 @@ fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<ExitCode>
         let work = Work::of(&config.model, dim, &batch, &batch_options)?;
         let steps = data.train.count.div_ceil(count) * config.train.epochs.at(rung);
         let seconds = work.gflop / (0.6 * peak) * steps as f64;
-        let plan = &batch.plan;
-        let line = serde_json::json!({
+        let mut line = serde_json::json!({
             "depth": depth,
-            "parameters": config.model.parameter_count(dim)?,
-            "nodes": plan.nodes(),
-            "edges": plan.edges(),
-            "kernel_rows": plan.kernel_rows(),
-            "order": format!("{:?}", plan.order).to_lowercase(),
+            "parameters": config.model.parameter_count(dim, depth)?,
+            "nodes": samples.nodes(),
             "gflop_per_step": work.gflop,
             "gflop_per_epoch": work.gflop * data.train.count.div_ceil(count) as f64,
             "steps": steps,
             "memory_mb": work.bytes / 1e6,
             "expected_seconds": seconds,
         });
+        let mut kernel = String::new();
+        if let Some(layers) = batch.kernel() {
+            let plan = &layers.plan;
+            let order = format!("{:?}", plan.order).to_lowercase();
+            kernel = format!(", {} edges, {} kernel rows, order {order}", plan.edges(), plan.kernel_rows());
+            line["edges"] = plan.edges().into();
+            line["kernel_rows"] = plan.kernel_rows().into();
+            line["order"] = order.into();
+        }
         if global.json {
             println!("{line}");
         } else {
             println!(
-                "L = {depth}: {} parameters, {} nodes, {} edges, {} kernel rows, order {}, {:.2} GFLOP a step, {:.2} an epoch, {steps} steps, {:.0} MB, about {seconds:.0} s",
+                "L = {depth}: {} parameters, {} nodes{kernel}, {:.2} GFLOP a step, {:.2} an epoch, {steps} steps, {:.0} MB, about {seconds:.0} s",
                 line["parameters"],
-                plan.nodes(),
-                plan.edges(),
-                plan.kernel_rows(),
-                line["order"].as_str().unwrap_or_default(),
+                samples.nodes(),
                 work.gflop,
                 work.gflop * data.train.count.div_ceil(count) as f64,
                 work.bytes / 1e6,

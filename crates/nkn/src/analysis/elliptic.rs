@@ -5,7 +5,7 @@ use crate::Result;
 use crate::field::Samples;
 use crate::kernel::Merge;
 use crate::linalg::vectorised;
-use crate::model::{Batch, BatchOptions, Kind, Model, kernel_blocks};
+use crate::model::{Batch, BatchOptions, Kind, Model, kernel_blocks, no_kernel};
 use burn::tensor::{DType, Device};
 
 /// The elliptic operator E of a network on one sample: a layer without its activation is h ↦ h - dt E h + dt c.
@@ -32,10 +32,11 @@ impl Elliptic {
         let (blocks, reaction) = kernel_blocks(&model.config, &model.parameters.tensors(&device, DType::F64), &batch)?;
         let d = model.config.width;
         let size = d * d;
-        let nodes = batch.plan.nodes();
-        let edges = batch.plan.edge_list();
+        let plan = &batch.kernel().ok_or_else(|| no_kernel(model.config.kind))?.plan;
+        let nodes = plan.nodes();
+        let edges = plan.edge_list();
         let weighted = |e: usize, weight: f64| {
-            let row = batch.plan.kernel_row(e, 0);
+            let row = plan.kernel_row(e, 0);
             blocks[row * size..(row + 1) * size].iter().map(move |k| -weight * k)
         };
         let mut diagonal = vec![0.0; nodes * size];
@@ -52,12 +53,12 @@ impl Elliptic {
             let own = reaction[k % reaction.len()];
             match model.config.kind {
                 Kind::Nkn => *value += own,
-                Kind::Gkn => *value += f64::from((k % size).is_multiple_of(d + 1)) - own,
+                Kind::Gkn | Kind::Fno => *value += f64::from((k % size).is_multiple_of(d + 1)) - own,
             }
         }
         let step = match model.config.kind {
             Kind::Nkn => model.config.time / model.depth as f64,
-            Kind::Gkn => 1.0,
+            Kind::Gkn | Kind::Fno => 1.0,
         };
         let edges = edges.iter().map(|&(x, y, _)| (x, y)).collect();
         Ok(Self { width: d, edges, blocks: scaled, diagonal, step })
@@ -151,7 +152,7 @@ mod tests {
             fields: vec!["f".into()],
             ..ModelConfig::default()
         };
-        let mut parameters = Parameters::init(&config, 1, Seed::new(4)).unwrap();
+        let mut parameters = Parameters::init(&config, 1, 1, Seed::new(4)).unwrap();
         parameters.group_mut("lift").values = vec![0.0, 1.0, 0.0];
         parameters.group_mut("project").values = vec![1.0, 0.0];
         parameters.group_mut("source").values = vec![0.25];

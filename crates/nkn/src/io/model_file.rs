@@ -63,12 +63,12 @@ pub fn read_model(path: &Path) -> Result<Model> {
     }
     header.model.check()?;
     // Before anything of the size that the header claims is allocated.
-    let claimed = header.model.parameter_estimate(header.dim);
+    let claimed = header.model.parameter_estimate(header.dim, header.depth);
     if claimed > bytes.len() as f64 {
         let problem = format!("claims {claimed:.0} parameters in {} bytes", bytes.len());
         return Err(Error::file(path, problem, hint));
     }
-    let mut parameters = Parameters::layout(&header.model, header.dim)?;
+    let mut parameters = Parameters::layout(&header.model, header.dim, header.depth)?;
     read_parameters(path, &tensors, &mut parameters, "")?;
     let normaliser = |name: &str| -> Result<Normaliser> {
         let mean = format!("normaliser.{name}.mean");
@@ -101,7 +101,7 @@ mod tests {
             normalise_output: NormaliserKind::Scalar,
             ..ModelConfig::default()
         };
-        let parameters = Parameters::init(&config, 1, Seed::new(1)).unwrap();
+        let parameters = Parameters::init(&config, 1, 1, Seed::new(1)).unwrap();
         let normalisers = Normalisers {
             fields: vec![Normaliser { mean: vec![0.5, 1.0, 2.0], std: vec![1.0, 2.0, 3.0] }],
             output: Normaliser { mean: vec![-1.0], std: vec![0.25] },

@@ -1,6 +1,7 @@
 //! What a network needs to know of a batch besides its parameters.
 
 use super::config::{Kind, ModelConfig};
+use super::fno::{Frequencies, Layer};
 use crate::domain::{Domain, Quadrature, TrainingRule, connect};
 use crate::field::{Normaliser, Samples};
 use crate::kernel::{Merge, RowTable};
@@ -40,6 +41,11 @@ impl BatchOptions {
             training: false,
             quadrature: None,
         }
+    }
+
+    fn upload(&self, values: Vec<f64>) -> Tensor<1> {
+        let length = values.len();
+        Tensor::from_data(TensorData::new(values, [length]), (&self.device, self.dtype))
     }
 }
 
@@ -96,15 +102,31 @@ pub struct Batch {
     pub lift_inputs: Tensor<2>,
     /// nodes x dim.
     pub points: Tensor<2>,
-    /// kernel rows x (2 dim + 2 kernel fields).
-    pub kernel_inputs: Tensor<2>,
-    /// With [`Merge::PerSample`]: where each kernel row finds b(x) and b(y) in samples x nodes, so that derivatives
-    /// with respect to the fields reach the kernel.
-    pub kernel_positions: Option<(Tensor<1, Int>, Tensor<1, Int>)>,
-    /// Graph, rows, depth, order of products.
-    pub plan: Arc<Plan>,
+    /// What the layers need.
+    pub layers: Layers,
     /// Mean and deviation of the output, 1 x (nodes or 1) each, if it is normalised.
     pub decode: Option<(Tensor<2>, Tensor<2>)>,
+}
+
+/// What the layers of a network need to know of a batch.
+#[derive(Clone, Debug)]
+pub enum Layers {
+    /// NKN and GKN.
+    Kernel(KernelLayers),
+    /// FNO: one entry per layer.
+    Fourier(Vec<Arc<Layer>>),
+}
+
+/// What the kernel and its integral need.
+#[derive(Clone, Debug)]
+pub struct KernelLayers {
+    /// kernel rows x (2 dim + 2 kernel fields).
+    pub inputs: Tensor<2>,
+    /// With [`Merge::PerSample`]: where each kernel row finds b(x) and b(y) in samples x nodes, so that derivatives
+    /// with respect to the fields reach the kernel.
+    pub positions: Option<(Tensor<1, Int>, Tensor<1, Int>)>,
+    /// Graph, rows, depth, order of products.
+    pub plan: Arc<Plan>,
 }
 
 impl Batch {
@@ -133,21 +155,61 @@ impl Batch {
                 Ok(normaliser.on(training, &samples.domain)?.encode(&samples.field(name)?.values))
             })
             .collect::<Result<_>>()?;
+        let layers = match config.kind {
+            Kind::Nkn | Kind::Gkn => Layers::Kernel(KernelLayers::new(config, normalisers, samples, &encoded, options)?),
+            Kind::Fno => Layers::Fourier(fourier_layers(config, normalisers, samples, options)?),
+        };
+        let output = normalisers.output.on(training, &samples.domain)?;
+        let decode = (!output.mean.is_empty()).then(|| {
+            let length = output.mean.len();
+            let upload = |values| options.upload(values).reshape([1, length]);
+            (upload(output.mean), upload(output.std))
+        });
+        let points = options.upload(samples.domain.coordinates()).reshape([nodes, dim]);
+        let all: Vec<usize> = (0..config.fields.len()).collect();
+        let fields = options.upload(interleave(&encoded, &all)).reshape([count, nodes, config.fields.len()]);
+        Ok(Self { lift_inputs: lift_inputs(&points, &fields, &layers), fields, points, layers, decode })
+    }
+
+    /// The same batch with other values of the (normalised) fields, for derivatives with respect to them.
+    pub fn with_fields(mut self, fields: Tensor<3>) -> Self {
+        self.lift_inputs = lift_inputs(&self.points, &fields, &self.layers);
+        self.fields = fields;
+        self
+    }
+
+    /// The kernel's part of the batch, if the network has a kernel.
+    pub fn kernel(&self) -> Option<&KernelLayers> {
+        match &self.layers {
+            Layers::Kernel(kernel) => Some(kernel),
+            Layers::Fourier(_) => None,
+        }
+    }
+
+    /// The same, to change.
+    pub fn kernel_mut(&mut self) -> Option<&mut KernelLayers> {
+        match &mut self.layers {
+            Layers::Kernel(kernel) => Some(kernel),
+            Layers::Fourier(_) => None,
+        }
+    }
+}
+
+impl KernelLayers {
+    fn new(
+        config: &ModelConfig,
+        normalisers: &Normalisers,
+        samples: &Samples,
+        encoded: &[Vec<f64>],
+        options: &BatchOptions,
+    ) -> Result<Self> {
+        let (count, dim) = (samples.count, samples.domain.dim());
         let seen: Vec<usize> =
             (0..config.fields.len()).filter(|&i| config.kernel_fields.contains(&config.fields[i])).collect();
-        let interleave = |which: &[usize]| -> Vec<f64> {
-            let value = |i: usize| which.iter().map(move |&f| (i, f));
-            (0..count * nodes).flat_map(value).map(|(i, f)| encoded[f][i]).collect()
-        };
         let graph = graph(config, normalisers, &samples.domain, options.quadrature)?;
-        let kernel_fields = interleave(&seen);
+        let kernel_fields = if seen.is_empty() { Vec::new() } else { interleave(encoded, &seen) };
         let rows = RowTable::of_fields(&graph, count, &kernel_fields, options.merge);
-        let coordinates = samples.domain.coordinates();
-        let inputs = rows.inputs(&graph, dim, &coordinates, &kernel_fields);
-        let upload = |values: Vec<f64>| {
-            let length = values.len();
-            Tensor::<1>::from_data(TensorData::new(values, [length]), (&options.device, options.dtype))
-        };
+        let inputs = rows.inputs(&graph, dim, &samples.domain.coordinates(), &kernel_fields);
         let positions = (options.merge == Merge::PerSample && !seen.is_empty()).then(|| {
             let (targets, sources) = rows.field_positions(&graph);
             let upload = |values: Vec<i64>| {
@@ -157,47 +219,48 @@ impl Batch {
             (upload(targets), upload(sources))
         });
         let update = match config.kind {
-            Kind::Nkn => Update::DiffusionReaction { step: config.time / options.depth as f64 },
             Kind::Gkn => Update::GraphKernel { activate_last: config.activate_last },
+            _ => Update::DiffusionReaction { step: config.time / options.depth as f64 },
         };
         let kernel_rows = rows.rows();
         let plan = Plan::new(config.width, options.depth, update, graph, rows, &config.purpose(dim, options));
-        let output = normalisers.output.on(training, &samples.domain)?;
-        let decode = (!output.mean.is_empty()).then(|| {
-            let length = output.mean.len();
-            (upload(output.mean).reshape([1, length]), upload(output.std).reshape([1, length]))
-        });
-        let points = upload(coordinates).reshape([nodes, dim]);
-        let fields = upload(interleave(&(0..config.fields.len()).collect::<Vec<_>>())).reshape([
-            count,
-            nodes,
-            config.fields.len(),
-        ]);
         Ok(Self {
-            lift_inputs: lift_inputs(&points, &fields),
-            fields,
-            points,
-            kernel_inputs: upload(inputs).reshape([kernel_rows, 2 * (dim + seen.len())]),
-            kernel_positions: positions,
+            inputs: options.upload(inputs).reshape([kernel_rows, 2 * (dim + seen.len())]),
+            positions,
             plan: Arc::new(plan),
-            decode,
         })
-    }
-
-    /// The same batch with other values of the (normalised) fields, for derivatives with respect to them.
-    pub fn with_fields(mut self, fields: Tensor<3>) -> Self {
-        self.lift_inputs = lift_inputs(&self.points, &fields);
-        self.fields = fields;
-        self
     }
 }
 
-/// (x, b(x)) of every sample and node.
-fn lift_inputs(points: &Tensor<2>, fields: &Tensor<3>) -> Tensor<2> {
+/// One entry per layer; the last is not activated.
+fn fourier_layers(
+    config: &ModelConfig,
+    normalisers: &Normalisers,
+    samples: &Samples,
+    options: &BatchOptions,
+) -> Result<Vec<Arc<Layer>>> {
+    let frequencies = Frequencies::new(config.modes, &samples.domain, normalisers.training.as_ref())?;
+    let layer = |activate| {
+        Arc::new(Layer { frequencies: frequencies.clone(), samples: samples.count, width: config.width, activate })
+    };
+    let (inner, last) = (layer(true), layer(false));
+    Ok((0..options.depth).map(|l| if l + 1 < options.depth { inner.clone() } else { last.clone() }).collect())
+}
+
+/// Samples x nodes x the chosen fields.
+fn interleave(encoded: &[Vec<f64>], which: &[usize]) -> Vec<f64> {
+    let length = encoded.first().map_or(0, Vec::len);
+    (0..length).flat_map(|i| which.iter().map(move |&f| encoded[f][i])).collect()
+}
+
+/// (x, b(x)) of every sample and node; FNO wants the nodes outermost.
+fn lift_inputs(points: &Tensor<2>, fields: &Tensor<3>, layers: &Layers) -> Tensor<2> {
     let [samples, nodes, count] = fields.dims();
     let [_, dim] = points.dims();
     let points = points.clone().unsqueeze::<3>().expand([samples, nodes, dim]);
-    Tensor::cat(vec![points, fields.clone()], 2).reshape([samples * nodes, dim + count])
+    let inputs = Tensor::cat(vec![points, fields.clone()], 2);
+    let inputs = if matches!(layers, Layers::Fourier(_)) { inputs.swap_dims(0, 1) } else { inputs };
+    inputs.reshape([samples * nodes, dim + count])
 }
 
 /// The edges of a network on a domain. NKN acts on differences, so a node's edge to itself contributes nothing and is
@@ -225,6 +288,6 @@ fn graph(
     };
     Ok(match config.kind {
         Kind::Nkn => graph.without_self(),
-        Kind::Gkn => graph,
+        _ => graph,
     })
 }

@@ -14,6 +14,8 @@ pub enum Kind {
     Nkn,
     /// Graph kernel network.
     Gkn,
+    /// Fourier neural operator.
+    Fno,
 }
 
 impl std::fmt::Display for Kind {
@@ -21,6 +23,7 @@ impl std::fmt::Display for Kind {
         f.write_str(match self {
             Kind::Nkn => "nkn",
             Kind::Gkn => "gkn",
+            Kind::Fno => "fno",
         })
     }
 }
@@ -31,7 +34,7 @@ impl std::fmt::Display for Kind {
 /// use nkn::model::ModelConfig;
 /// let poisson = ModelConfig { fields: vec!["f".into()], ..ModelConfig::default() };
 /// poisson.check()?;
-/// assert_eq!(poisson.parameter_count(1)?, 67_016);
+/// assert_eq!(poisson.parameter_count(1, 32)?, 67_016);
 /// # Ok::<(), nkn::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +52,10 @@ pub struct ModelConfig {
     pub time: f64,
     /// Whether the last layer is activated too (GKN).
     pub activate_last: bool,
+    /// Frequencies per axis and sign that a layer keeps (FNO).
+    pub modes: usize,
+    /// Hidden width of the head (FNO).
+    pub head: usize,
     /// The input fields that the lift sees, besides x.
     pub fields: Vec<String>,
     /// The input fields that the kernel sees at x and at y, besides x and y.
@@ -75,6 +82,8 @@ impl Default for ModelConfig {
             reaction: vec![64],
             time: 1.0,
             activate_last: true,
+            modes: 16,
+            head: 128,
             fields: Vec::new(),
             kernel_fields: Vec::new(),
             radius: None,
@@ -103,6 +112,24 @@ impl ModelConfig {
         }
     }
 
+    /// The paper's Fourier neural operator for 1D Poisson: the input is f.
+    pub fn fno_1d() -> Self {
+        Self { kind: Kind::Fno, width: 64, modes: 16, fields: vec!["f".into()], ..Self::default() }
+    }
+
+    /// The paper's Fourier neural operator for 2D Darcy flow: it sees b alone, normalised point by point.
+    pub fn fno_2d() -> Self {
+        Self {
+            kind: Kind::Fno,
+            width: 32,
+            modes: 9,
+            fields: vec!["b".into()],
+            normalise_input: NormaliserKind::Pointwise,
+            normalise_output: NormaliserKind::Pointwise,
+            ..Self::default()
+        }
+    }
+
     /// Refuses what no network can be built from.
     pub fn check(&self) -> Result<()> {
         let positive = |name: &str, value: usize| {
@@ -112,6 +139,8 @@ impl ModelConfig {
             Err(Error::invalid(format!("model.{name}"), "1 or more", value, "give a positive whole number"))
         };
         positive("width", self.width)?;
+        positive("modes", self.modes)?;
+        positive("head", self.head)?;
         for &width in &self.kernel {
             positive("kernel", width)?;
         }
@@ -161,7 +190,11 @@ impl ModelConfig {
     }
 
     /// About how many parameters there are, without allocating them: for files that may lie.
-    pub(crate) fn parameter_estimate(&self, dim: usize) -> f64 {
+    pub(crate) fn parameter_estimate(&self, dim: usize, depth: usize) -> f64 {
+        if self.kind == Kind::Fno {
+            let modes = (self.modes as f64).powi(dim as i32);
+            return depth as f64 * modes * (self.width as f64).powi(2) + (self.width * self.head) as f64;
+        }
         let outputs = (self.width as f64).powi(2);
         let count = |inputs: usize, hidden: &[usize]| {
             let widths = std::iter::once(inputs).chain(hidden.iter().copied()).map(|w| w as f64);
@@ -172,8 +205,8 @@ impl ModelConfig {
         count(2 * (dim + self.kernel_fields.len()), &self.kernel) + reaction
     }
 
-    /// Number of parameters in a space of `dim` dimensions.
-    pub fn parameter_count(&self, dim: usize) -> Result<usize> {
-        Ok(super::Parameters::layout(self, dim)?.count())
+    /// Number of parameters in a space of `dim` dimensions; a complex number counts once. Only FNO's depends on the depth.
+    pub fn parameter_count(&self, dim: usize, depth: usize) -> Result<usize> {
+        Ok(super::Parameters::layout(self, dim, depth)?.count())
     }
 }

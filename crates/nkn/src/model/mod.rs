@@ -2,21 +2,22 @@
 
 mod batch;
 mod config;
+pub mod fno;
 pub mod gkn;
 pub mod nkn;
 mod parameters;
 mod work;
 
-pub use batch::{Batch, BatchOptions, Normalisers};
+pub use batch::{Batch, BatchOptions, KernelLayers, Layers, Normalisers};
 pub use config::{Kind, ModelConfig};
 pub use parameters::{Entry, Group, ParameterTensors, Parameters};
 pub use work::Work;
 
-use crate::Result;
+use crate::{Error, Result};
 use crate::engine::Engine;
 use crate::field::Samples;
 use crate::kernel::mlp;
-use crate::operator::{Integral, Parts, StreamedParts, Update, evolve, evolve_streamed};
+use crate::operator::{Integral, Parts, Plan, StreamedParts, Update, evolve, evolve_streamed};
 use burn::tensor::{Device, Tensor, TensorData};
 use parameters::{kernel_shape, reaction_shape};
 
@@ -66,11 +67,12 @@ impl Model {
             let count = count.min(samples.count);
             let indices: Vec<usize> = (0..count).collect();
             let batch = Batch::new(&self.config, &self.normalisers, &samples.select(&indices), options)?;
-            let cost = batch.plan.cost(batch.plan.order, &self.config.purpose(self.dim, options));
+            let Some(plan) = batch.kernel().map(|kernel| &kernel.plan) else { return Ok(count) };
+            let cost = plan.cost(plan.order, &self.config.purpose(self.dim, options));
             if cost.seconds / (count as f64) < best.0 {
                 best = (cost.seconds / count as f64, count);
             }
-            if !batch.plan.streams() {
+            if !plan.streams() {
                 break;
             }
         }
@@ -85,38 +87,52 @@ pub fn forward(
     batch: &Batch,
     engine: Engine,
 ) -> Result<Tensor<2>> {
+    let output = match &batch.layers {
+        Layers::Kernel(kernel) => kernel_network(config, parameters, batch, kernel, engine)?,
+        Layers::Fourier(layers) => fno::forward(config, parameters, batch.lift_inputs.clone(), layers, engine)?,
+    };
+    Ok(match &batch.decode {
+        Some((mean, std)) => output * std.clone() + mean.clone(),
+        None => output,
+    })
+}
+
+/// NKN and GKN: samples x nodes, not yet decoded.
+fn kernel_network(
+    config: &ModelConfig,
+    parameters: &ParameterTensors,
+    batch: &Batch,
+    layers: &KernelLayers,
+    engine: Engine,
+) -> Result<Tensor<2>> {
     let [samples, nodes, _] = batch.fields.dims();
     let d = config.width;
     let initial = lift(parameters.get("lift"), batch, d);
     let is_fused = engine.is_fused(&batch.points.device());
     let [_, dim] = batch.points.dims();
     let last = match kernel_shape(config, dim)?.hidden() {
-        Some(hidden) if is_fused && d > 1 && batch.plan.streams() => {
+        Some(hidden) if is_fused && d > 1 && layers.plan.streams() => {
             let parts = rest_of_parts(config, parameters, batch, engine)?;
             let parts = StreamedParts {
                 initial,
                 hidden,
                 kernel: parameters.get("kernel"),
-                kernel_inputs: kernel_inputs(config, batch),
+                kernel_inputs: kernel_inputs(config, batch, layers),
                 reaction: parts.reaction,
                 source: parts.source,
             };
-            evolve_streamed(parts, &batch.plan)
+            evolve_streamed(parts, &layers.plan)
         }
         _ => {
-            let parts = Parts { initial, ..kernel_parts(config, parameters, batch, engine)? };
-            if is_fused { evolve(parts, batch.plan.clone()) } else { evolve_plainly(parts, batch) }
+            let parts = Parts { initial, ..kernel_parts(config, parameters, batch, layers, engine)? };
+            if is_fused { evolve(parts, layers.plan.clone()) } else { evolve_plainly(parts, &layers.plan) }
         }
     };
     let project = parameters.get("project");
     let weight = project.clone().slice(0..d).reshape([d, 1]);
     let bias = project.slice(d..d + 1).reshape([1, 1]);
     let output = last.reshape([samples * nodes, d]).matmul(weight) + bias;
-    let output = output.reshape([samples, nodes]);
-    Ok(match &batch.decode {
-        Some((mean, std)) => output * std.clone() + mean.clone(),
-        None => output,
-    })
+    Ok(output.reshape([samples, nodes]))
 }
 
 /// The kernel's blocks, one per kernel row, and the reaction matrices: what the analysis of a network starts from.
@@ -125,7 +141,8 @@ pub fn kernel_blocks(
     parameters: &ParameterTensors,
     batch: &Batch,
 ) -> Result<(Vec<f64>, Vec<f64>)> {
-    let parts = kernel_parts(config, parameters, batch, Engine::Automatic)?;
+    let layers = batch.kernel().ok_or_else(|| no_kernel(config.kind))?;
+    let parts = kernel_parts(config, parameters, batch, layers, Engine::Automatic)?;
     let size = config.width * config.width;
     let [_, width] = parts.features.dims();
     let split = size * width;
@@ -134,6 +151,11 @@ pub fn kernel_blocks(
     let blocks = parts.features.matmul(weight.transpose()) + bias;
     let values = |tensor: Tensor<2>| tensor.into_data().iter::<f64>().collect();
     Ok((values(blocks), values(parts.reaction)))
+}
+
+/// For questions about the kernel of a network that has none.
+pub(crate) fn no_kernel(kind: Kind) -> Error {
+    Error::invalid("the network", "one with a kernel: nkn or gkn", kind, "Fourier layers have no matrix A to analyse")
 }
 
 /// h(x, 0) = P (x, b(x)) + p.
@@ -147,12 +169,18 @@ fn lift(parameters: Tensor<1>, batch: &Batch, d: usize) -> Tensor<3> {
 }
 
 /// The kernel's features and last layer, R and c; the initial state is left to the caller.
-fn kernel_parts(config: &ModelConfig, parameters: &ParameterTensors, batch: &Batch, engine: Engine) -> Result<Parts> {
+fn kernel_parts(
+    config: &ModelConfig,
+    parameters: &ParameterTensors,
+    batch: &Batch,
+    layers: &KernelLayers,
+    engine: Engine,
+) -> Result<Parts> {
     let [_, dim] = batch.points.dims();
     let d = config.width;
     let shape = kernel_shape(config, dim)?;
     let kernel = parameters.get("kernel");
-    let inputs = kernel_inputs(config, batch);
+    let inputs = kernel_inputs(config, batch, layers);
     let count = shape.parameters();
     if d == 1 {
         // K is a number: the whole perceptron goes through at once, and the assembly has nothing left to multiply with.
@@ -184,7 +212,7 @@ fn rest_of_parts(config: &ModelConfig, parameters: &ParameterTensors, batch: &Ba
             let shape = reaction_shape(config, dim)?;
             mlp(batch.points.clone(), parameters.get("reaction"), &shape, engine)
         }
-        Kind::Gkn => parameters.get("root").reshape([1, d * d]),
+        Kind::Gkn | Kind::Fno => parameters.get("root").reshape([1, d * d]),
     };
     let device = batch.points.device();
     Ok(Parts {
@@ -198,9 +226,9 @@ fn rest_of_parts(config: &ModelConfig, parameters: &ParameterTensors, batch: &Ba
 
 /// The kernel's inputs; with rows of their own for every sample they are taken from the fields' tensor, so
 /// that derivatives reach it.
-fn kernel_inputs(config: &ModelConfig, batch: &Batch) -> Tensor<2> {
-    let Some((targets, sources)) = &batch.kernel_positions else {
-        return batch.kernel_inputs.clone();
+fn kernel_inputs(config: &ModelConfig, batch: &Batch, layers: &KernelLayers) -> Tensor<2> {
+    let Some((targets, sources)) = &layers.positions else {
+        return layers.inputs.clone();
     };
     let [samples, nodes, fields] = batch.fields.dims();
     let [_, dim] = batch.points.dims();
@@ -211,15 +239,14 @@ fn kernel_inputs(config: &ModelConfig, batch: &Batch) -> Tensor<2> {
         .map(|(i, _)| flat.clone().slice([0..samples * nodes, i..i + 1]))
         .collect();
     let seen = Tensor::cat(seen, 1);
-    let [rows, _] = batch.kernel_inputs.dims();
-    let points = batch.kernel_inputs.clone().slice([0..rows, 0..2 * dim]);
+    let [rows, _] = layers.inputs.dims();
+    let points = layers.inputs.clone().slice([0..rows, 0..2 * dim]);
     let at = |positions: &Tensor<1, burn::tensor::Int>| seen.clone().select(0, positions.clone());
     Tensor::cat(vec![points, at(targets), at(sources)], 1)
 }
 
 /// Layer by layer with the updates of [`nkn`] and [`gkn`].
-fn evolve_plainly(parts: Parts, batch: &Batch) -> Tensor<3> {
-    let plan = &batch.plan;
+fn evolve_plainly(parts: Parts, plan: &Plan) -> Tensor<3> {
     let kernel = Integral::new(&parts, plan);
     let source = parts.source.reshape([1, 1, plan.width]);
     let mut h = parts.initial.swap_dims(0, 1);

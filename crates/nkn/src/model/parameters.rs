@@ -1,9 +1,10 @@
 //! The numbers that are learned: a few flat vectors with named pieces.
 
 use super::config::{Kind, ModelConfig};
+use super::fno::head_shape;
 use crate::Result;
 use crate::kernel::{MlpShape, init_linear};
-use crate::seed::Seed;
+use crate::seed::{Seed, uniform};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 /// A named tensor inside a group.
@@ -37,7 +38,7 @@ impl Entry {
 /// A flat vector that the network uses as one: a linear layer, a perceptron, a constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// `lift`, `kernel`, `reaction`, `root`, `source` or `project`.
+    /// `lift`, `kernel`, `reaction`, `root`, `source` or `project`; FNO: `lift`, `spectral.0`, `pointwise.0`, …, `head`.
     pub name: String,
     /// What its values mean.
     pub entries: Vec<Entry>,
@@ -54,22 +55,40 @@ pub struct Parameters {
 
 impl Parameters {
     /// Zeros in the right shape.
-    pub fn layout(config: &ModelConfig, dim: usize) -> Result<Self> {
+    pub fn layout(config: &ModelConfig, dim: usize, depth: usize) -> Result<Self> {
         let d = config.width;
+        if config.kind == Kind::Fno {
+            return Self::fourier(config, dim, depth);
+        }
         let mut groups =
             vec![linear("lift", dim + config.fields.len(), d), perceptron("kernel", &kernel_shape(config, dim)?)];
         match config.kind {
             Kind::Nkn => groups.push(perceptron("reaction", &reaction_shape(config, dim)?)),
-            Kind::Gkn => groups.push(Group::new("root", vec![("root".into(), vec![d, d])])),
+            Kind::Gkn | Kind::Fno => groups.push(Group::new("root", vec![("root".into(), vec![d, d])])),
         }
         groups.push(Group::new("source", vec![("source".into(), vec![d])]));
         groups.push(linear("project", d, 1));
         Ok(Self { groups })
     }
 
-    /// Random numbers as PyTorch draws them for linear layers; the source starts at zero.
-    pub fn init(config: &ModelConfig, dim: usize, seed: Seed) -> Result<Self> {
-        let mut parameters = Self::layout(config, dim)?;
+    /// The groups of a Fourier neural operator; a frequency's complex matrix (inputs x outputs) is its real part, then its imaginary part.
+    fn fourier(config: &ModelConfig, dim: usize, depth: usize) -> Result<Self> {
+        let d = config.width;
+        let mut groups = vec![linear("lift", dim + config.fields.len(), d)];
+        for layer in 0..depth {
+            let frequencies = if dim == 2 { vec![2 * config.modes, config.modes] } else { vec![config.modes] };
+            let shape = [frequencies, vec![2, d, d]].concat();
+            groups.push(Group::new(&format!("spectral.{layer}"), vec![(format!("spectral.{layer}.weight"), shape)]));
+            groups.push(linear(&format!("pointwise.{layer}"), d, d));
+        }
+        groups.push(perceptron("head", &head_shape(config)?));
+        Ok(Self { groups })
+    }
+
+    /// Random numbers as PyTorch draws them for linear layers; the source starts at zero. Spectral weights start as in the published
+    /// Fourier neural operator: uniform in [0, 1) / d².
+    pub fn init(config: &ModelConfig, dim: usize, depth: usize, seed: Seed) -> Result<Self> {
+        let mut parameters = Self::layout(config, dim, depth)?;
         let d = config.width;
         for group in &mut parameters.groups {
             let seed = seed.derive(&group.name, 0);
@@ -79,15 +98,23 @@ impl Parameters {
                 "lift" => init_linear(dim + config.fields.len(), d, seed),
                 "project" => init_linear(d, 1, seed),
                 "root" => init_linear(d, d, seed)[..d * d].to_vec(),
+                "head" => head_shape(config)?.init(seed),
+                name if name.starts_with("pointwise") => init_linear(d, d, seed),
+                name if name.starts_with("spectral") => {
+                    let mut rng = seed.rng();
+                    let scale = 1.0 / (d * d) as f64;
+                    group.values.iter().map(|_| uniform(&mut rng, 0.0, scale) as f32).collect()
+                }
                 _ => vec![0.0; group.values.len()],
             };
         }
         Ok(parameters)
     }
 
-    /// Number of parameters.
+    /// Number of parameters; a complex number counts once.
     pub fn count(&self) -> usize {
-        self.groups.iter().map(|group| group.values.len()).sum()
+        let of = |group: &Group| group.values.len() / if group.name.starts_with("spectral") { 2 } else { 1 };
+        self.groups.iter().map(of).sum()
     }
 
     /// The group of this name.
@@ -206,16 +233,27 @@ mod tests {
     #[test]
     fn parameter_counts_of_the_paper() {
         let one = |kind| ModelConfig { kind, fields: vec!["f".into()], ..ModelConfig::default() };
-        assert_eq!(one(Kind::Gkn).parameter_count(1).unwrap(), 66_824);
-        assert_eq!(one(Kind::Nkn).parameter_count(1).unwrap(), 67_016);
-        assert_eq!(two_dimensional(Kind::Gkn).parameter_count(2).unwrap(), 4_731_969);
-        assert_eq!(two_dimensional(Kind::Nkn).parameter_count(2).unwrap(), 9_453_121);
+        assert_eq!(one(Kind::Gkn).parameter_count(1, 1).unwrap(), 66_824);
+        assert_eq!(one(Kind::Nkn).parameter_count(1, 1).unwrap(), 67_016);
+        assert_eq!(two_dimensional(Kind::Gkn).parameter_count(2, 1).unwrap(), 4_731_969);
+        assert_eq!(two_dimensional(Kind::Nkn).parameter_count(2, 1).unwrap(), 9_453_121);
+    }
+
+    /// Those of the Fourier neural operator grow with the depth: L = 1, 2, 4, 8.
+    #[test]
+    fn parameter_counts_of_fourier_neural_operators() {
+        for (depth, one, two) in
+            [(1, 78_337, 171_425), (2, 148_033, 338_369), (4, 287_425, 672_257), (8, 566_209, 1_340_033)]
+        {
+            assert_eq!(ModelConfig::fno_1d().parameter_count(1, depth).unwrap(), one);
+            assert_eq!(ModelConfig::fno_2d().parameter_count(2, depth).unwrap(), two);
+        }
     }
 
     #[test]
     fn initial_values_depend_on_the_seed_alone() {
         let config = ModelConfig { fields: vec!["f".into()], ..ModelConfig::default() };
-        let draw = |seed| Parameters::init(&config, 1, Seed::new(seed)).unwrap();
+        let draw = |seed| Parameters::init(&config, 1, 1, Seed::new(seed)).unwrap();
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
         assert!(draw(1).group("kernel").values.iter().all(|v| v.abs() <= 1.0 / 2f32.sqrt()));

@@ -1,10 +1,12 @@
 //! What a step of training takes.
 
-use super::batch::{Batch, BatchOptions};
+use super::batch::{Batch, BatchOptions, Layers};
+use super::fno::Layer;
 use super::config::{Kind, ModelConfig};
 use super::parameters::{kernel_shape, reaction_shape};
 use crate::Result;
 use crate::kernel::MlpShape;
+use std::sync::Arc;
 
 /// The necessary work on a batch: a prediction, or a training step with the derivatives of all parameters.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +20,10 @@ pub struct Work {
 impl Work {
     /// The work on a batch that was prepared with these options.
     pub fn of(config: &ModelConfig, dim: usize, batch: &Batch, options: &BatchOptions) -> Result<Self> {
-        let plan = &batch.plan;
+        let plan = match &batch.layers {
+            Layers::Kernel(kernel) => &kernel.plan,
+            Layers::Fourier(layers) => return Ok(fourier(config, dim, layers, options.training)),
+        };
         let (rows, nodes) = (plan.kernel_rows() as f64, plan.nodes() as f64);
         let kernel = kernel_shape(config, dim)?;
         let cost = plan.cost(plan.order, &config.purpose(dim, options));
@@ -27,10 +32,30 @@ impl Work {
         let hidden = evaluated.map_or((0.0, 0.0), |shape| perceptron(&shape, rows, options.training));
         let reaction = match config.kind {
             Kind::Nkn => perceptron(&reaction_shape(config, dim)?, nodes, options.training),
-            Kind::Gkn => (0.0, 0.0),
+            Kind::Gkn | Kind::Fno => (0.0, 0.0),
         };
         Ok(Self { gflop: (cost.flops + hidden.0 + reaction.0) / 1e9, bytes: cost.bytes + hidden.1 + reaction.1 })
     }
+}
+
+/// A Fourier neural operator: the transform along one axis, then the other, and back; the product of each frequency; the
+/// pointwise part; lift and head.
+fn fourier(config: &ModelConfig, dim: usize, layers: &[Arc<Layer>], training: bool) -> Work {
+    let Some(layer) = layers.first() else { return Work { gflop: 0.0, bytes: 0.0 } };
+    let frequencies = &layer.frequencies;
+    let (d, samples, nodes) = (config.width as f64, layer.samples as f64, frequencies.nodes() as f64);
+    let (k1, k2) = (frequencies.across.len() as f64, frequencies.along.len() as f64);
+    let [n1, n2] = frequencies.shape.map(|n| n as f64);
+    let transform = samples * d * (4.0 * n1 * n2 * k2 + if n1 > 1.0 { 8.0 * k2 * k1 * n1 } else { 0.0 });
+    let mix = samples * k1 * k2 * 8.0 * d * d;
+    let pointwise = samples * nodes * 2.0 * d * d;
+    let head = samples * nodes * 2.0 * (d * config.head as f64 + config.head as f64);
+    let lift = samples * nodes * 2.0 * (dim + config.fields.len()) as f64 * d;
+    // The transforms have no weights: one more pass in training; all else has two.
+    let (fixed, learned) = if training { (2.0, 3.0) } else { (1.0, 1.0) };
+    let each = fixed * 2.0 * transform + learned * (mix + pointwise);
+    let bytes = 4.0 * samples * (nodes * (3.0 * d + config.head as f64) + 2.0 * d * nodes * layers.len() as f64);
+    Work { gflop: (layers.len() as f64 * each + learned * (head + lift)) / 1e9, bytes }
 }
 
 /// Operations and bytes: in training three products per layer, two in the first, whose input is given.

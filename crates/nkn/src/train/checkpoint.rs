@@ -95,7 +95,9 @@ impl State {
                 "resume with the settings of the run's config.toml, or train anew with --force",
             ));
         }
-        let layout = Parameters::layout(model, header.dim)?;
+        // After the last rung the state still holds the last depth's weights.
+        let depth = train.depths[header.rung.min(train.depths.len() - 1)];
+        let layout = Parameters::layout(model, header.dim, depth)?;
         let parameters = |prefix: &str| -> Result<Parameters> {
             let mut parameters = layout.clone();
             read_parameters(path, &tensors, &mut parameters, prefix)?;

@@ -160,7 +160,7 @@ mod tests {
 
     fn parameters() -> Parameters {
         let config = ModelConfig { kernel: vec![8, 8], fields: vec!["f".into()], ..Default::default() };
-        Parameters::init(&config, 1, crate::seed::Seed::new(3)).unwrap()
+        Parameters::init(&config, 1, 1, crate::seed::Seed::new(3)).unwrap()
     }
 
     /// The first steps of Adam and AdamW, computed by hand.

@@ -9,7 +9,7 @@ use super::steps::{Steps, prepare, step};
 use crate::Result;
 use crate::engine::Engine;
 use crate::field::{Samples, check_square, mean};
-use crate::model::{Batch, BatchOptions, Model, ModelConfig, Normalisers, Parameters, Work, forward};
+use crate::model::{Batch, BatchOptions, Kind, Model, ModelConfig, Normalisers, Parameters, Work, forward};
 use crate::seed::Seed;
 use burn::tensor::{DType, Device};
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ impl Trainer<'_> {
     pub fn start(&self, initial: Option<Parameters>) -> Result<State> {
         let parameters = match initial {
             Some(parameters) => parameters,
-            None => self.random(0)?,
+            None => self.random(0, self.config.depths[0])?,
         };
         Ok(State {
             rung: 0,
@@ -60,7 +60,7 @@ impl Trainer<'_> {
     pub fn time_steps(&self, depth: usize, count: usize) -> Result<(Vec<f64>, Work)> {
         let normalisers = Normalisers::fit(self.model, self.train)?;
         let (batch, truth) = prepare(self, &normalisers, depth, self.train)?;
-        let mut state = self.start(None)?;
+        let mut state = self.start(Some(self.random(0, depth)?))?;
         let mut seconds = Vec::with_capacity(count);
         for _ in 0..count {
             let begun = Instant::now();
@@ -75,7 +75,7 @@ impl Trainer<'_> {
         let normalisers = Normalisers::fit(self.model, self.train)?;
         let options = self.options(depth, false);
         let batch = Batch::new(self.model, &normalisers, self.train, &options)?;
-        let parameters = self.start(None)?.parameters;
+        let parameters = self.random(0, depth)?;
         let mut seconds = Vec::with_capacity(count);
         for _ in 0..count {
             let begun = Instant::now();
@@ -86,9 +86,9 @@ impl Trainer<'_> {
         Ok((seconds, Work::of(self.model, self.train.domain.dim(), &batch, &options)?))
     }
 
-    fn random(&self, rung: usize) -> Result<Parameters> {
+    fn random(&self, rung: usize, depth: usize) -> Result<Parameters> {
         let seed = Seed::new(self.config.seed).derive("parameters", rung as u64);
-        let mut parameters = Parameters::init(self.model, self.train.domain.dim(), seed)?;
+        let mut parameters = Parameters::init(self.model, self.train.domain.dim(), depth, seed)?;
         self.scale_lift(&mut parameters)?;
         Ok(parameters)
     }
@@ -137,10 +137,12 @@ impl Trainer<'_> {
     fn next_rung(&self, state: &mut State) -> Result<()> {
         state.rung += 1;
         state.epoch = 0;
-        state.parameters = match self.config.initialisation {
-            Initialisation::ShallowToDeep => state.best.clone(),
-            Initialisation::Random => self.random(state.rung)?,
-        };
+        if state.rung == self.config.depths.len() {
+            return Ok(());
+        }
+        // A Fourier neural operator has weights of its own in every layer: there is nothing to hand down.
+        let is_fresh = self.config.initialisation == Initialisation::Random || self.model.kind == Kind::Fno;
+        state.parameters = if is_fresh { self.random(state.rung, self.config.depths[state.rung])? } else { state.best.clone() };
         state.best = state.parameters.clone();
         state.optimiser = Optimiser::new(self.config.optimiser, &state.parameters);
         (state.best_loss, state.improved_loss) = (f64::INFINITY, f64::INFINITY);
