@@ -4,6 +4,7 @@ mod commands;
 mod memory;
 mod progress;
 mod report;
+mod reproduce;
 
 use clap::{Args, Parser, Subcommand};
 use std::process::ExitCode;
@@ -52,6 +53,8 @@ enum Command {
     Spectrum(commands::spectrum::Options),
     /// One HTML file: errors, curves, fields, Green's function, spectrum
     Report(commands::report::Options),
+    /// The paper's tables and figures beside ours: trains what they need, resumable at any point
+    Reproduce(commands::reproduce::Options),
     /// Our own speed, in operations and as a share of the machine's peak
     Bench(commands::bench::Options),
 }
@@ -104,6 +107,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Predict(options) => commands::predict::run(&global, &options),
         Command::Spectrum(options) => commands::spectrum::run(&global, &options),
         Command::Report(options) => commands::report::run(&global, &options),
+        Command::Reproduce(options) => commands::reproduce::run(&global, &options),
         Command::Bench(options) => commands::bench::run(&global, &options),
     }
 }

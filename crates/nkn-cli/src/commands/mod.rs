@@ -11,6 +11,7 @@ pub mod eval;
 pub mod predict;
 pub mod quickstart;
 pub mod report;
+pub mod reproduce;
 pub mod spectrum;
 pub mod train;
 

@@ -172,42 +172,50 @@ fn resolutions(config: &RunConfig) -> Vec<usize> {
 
 /// Three test samples in the plane, at the resolution of training and at finer ones.
 fn fields(config: &RunConfig, model: &Model, test: &Samples) -> Result<Vec<FieldComparison>> {
-    let (Domain::Grid(grid), Some(input_name)) = (&test.domain, model.config.fields.first()) else {
-        return Ok(Vec::new());
-    };
+    let Domain::Grid(grid) = &test.domain else { return Ok(Vec::new()) };
     if grid.dim() != 2 {
         return Ok(Vec::new());
     }
     let errors = relative_l2(&model.predict(test, &Device::flex())?, test.output()?, test.nodes());
     let picks = picks(&errors);
-    let mut sets = vec![test.select(&picks)];
+    let mut sets = vec![test.clone()];
     let finer: Vec<usize> = resolutions(config).into_iter().skip(1).take(2).collect();
     let finer = config.data.tests_at(&finer, &|_, _| {})?;
-    sets.extend(finer.iter().map(|samples| samples.select(&picks)));
+    sets.extend(finer);
     let mut result = Vec::new();
     for samples in &sets {
-        let Domain::Grid(grid) = &samples.domain else { continue };
-        let nodes = samples.nodes();
-        let prediction = model.predict(samples, &Device::flex())?;
-        let truth = samples.output()?;
-        let errors = relative_l2(&prediction, truth, nodes);
-        for (place, &index) in picks.iter().enumerate() {
-            let of = |values: &[f64]| values[place * nodes..(place + 1) * nodes].to_vec();
-            let (lower, upper) = (grid.lower(), grid.upper());
-            result.push(FieldComparison {
-                index,
-                resolution: grid.shape()[0],
-                shape: [grid.shape()[0], grid.shape()[1]],
-                extent: [lower[0], upper[0], lower[1], upper[1]],
-                input_name: input_name.clone(),
-                input: of(&samples.field(input_name)?.values),
-                truth: of(truth),
-                prediction: of(&prediction),
-                relative_l2: errors[place],
-            });
-        }
+        result.extend(comparisons(model, samples, &picks)?);
     }
     result.sort_by_key(|comparison| picks.iter().position(|&pick| pick == comparison.index));
+    Ok(result)
+}
+
+/// Some samples of a set in the plane beside the model's predictions.
+pub fn comparisons(model: &Model, set: &Samples, picks: &[usize]) -> Result<Vec<FieldComparison>> {
+    let (Domain::Grid(grid), Some(input_name)) = (&set.domain, model.config.fields.first()) else {
+        return Ok(Vec::new());
+    };
+    let samples = set.select(picks);
+    let nodes = samples.nodes();
+    let prediction = model.predict(&samples, &Device::flex())?;
+    let truth = samples.output()?;
+    let errors = relative_l2(&prediction, truth, nodes);
+    let (lower, upper) = (grid.lower(), grid.upper());
+    let mut result = Vec::new();
+    for (place, &index) in picks.iter().enumerate() {
+        let of = |values: &[f64]| values[place * nodes..(place + 1) * nodes].to_vec();
+        result.push(FieldComparison {
+            index,
+            resolution: grid.shape()[0],
+            shape: [grid.shape()[0], grid.shape()[1]],
+            extent: [lower[0], upper[0], lower[1], upper[1]],
+            input_name: input_name.clone(),
+            input: of(&samples.field(input_name)?.values),
+            truth: of(truth),
+            prediction: of(&prediction),
+            relative_l2: errors[place],
+        });
+    }
     Ok(result)
 }
 

@@ -52,7 +52,7 @@ pub fn figure(curves: &[Curve], palette: &Palette) -> String {
 }
 
 /// The bar above one depth's part of the axis with its name, and the line that separates it from the next.
-fn ladder_step(frame: &Frame, depth: usize, (start, end): (f64, f64), class: &str) -> String {
+pub fn ladder_step(frame: &Frame, depth: usize, (start, end): (f64, f64), class: &str) -> String {
     let (Some(left), Some(right)) = (frame.across(start), frame.across(end)) else {
         return String::new();
     };

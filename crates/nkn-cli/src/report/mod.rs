@@ -5,22 +5,22 @@
 //! follow the reader's light or dark theme. What is missing from the data is left out of the page; numbers that are not
 //! finite are skipped in figures and written as "not finite" in tables.
 
-mod color;
-mod curves;
-mod fields;
+pub(crate) mod color;
+pub(crate) mod curves;
+pub(crate) mod fields;
 mod green;
 mod growth;
 mod heat;
 mod matrix;
 mod png;
 mod samples;
-mod scale;
+pub(crate) mod scale;
 mod spectrum;
-mod svg;
-mod tables;
+pub(crate) mod svg;
+pub(crate) mod tables;
 #[cfg(test)]
 mod tests;
-mod text;
+pub(crate) mod text;
 
 use serde::{Deserialize, Serialize};
 
@@ -217,7 +217,7 @@ pub fn render(data: &ReportData) -> String {
 }
 
 /// A section with its heading, or nothing if there is no content.
-fn section(heading: &str, content: String) -> String {
+pub(crate) fn section(heading: &str, content: String) -> String {
     if content.is_empty() {
         return content;
     }
@@ -225,7 +225,7 @@ fn section(heading: &str, content: String) -> String {
 }
 
 /// The summary under the title, or nothing.
-fn paragraph(text: &str) -> String {
+pub(crate) fn paragraph(text: &str) -> String {
     if text.is_empty() {
         return String::new();
     }

@@ -112,7 +112,7 @@ pub struct Batch {
 #[derive(Clone, Debug)]
 pub enum Layers {
     /// NKN and GKN.
-    Kernel(KernelLayers),
+    Kernel(Box<KernelLayers>),
     /// FNO: one entry per layer.
     Fourier(Vec<Arc<Layer>>),
 }
@@ -156,7 +156,9 @@ impl Batch {
             })
             .collect::<Result<_>>()?;
         let layers = match config.kind {
-            Kind::Nkn | Kind::Gkn => Layers::Kernel(KernelLayers::new(config, normalisers, samples, &encoded, options)?),
+            Kind::Nkn | Kind::Gkn => {
+                Layers::Kernel(Box::new(KernelLayers::new(config, normalisers, samples, &encoded, options)?))
+            }
             Kind::Fno => Layers::Fourier(fourier_layers(config, normalisers, samples, options)?),
         };
         let output = normalisers.output.on(training, &samples.domain)?;

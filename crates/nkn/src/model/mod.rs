@@ -13,11 +13,11 @@ pub use config::{Kind, ModelConfig};
 pub use parameters::{Entry, Group, ParameterTensors, Parameters};
 pub use work::Work;
 
-use crate::{Error, Result};
 use crate::engine::Engine;
 use crate::field::Samples;
 use crate::kernel::mlp;
 use crate::operator::{Integral, Parts, Plan, StreamedParts, Update, evolve, evolve_streamed};
+use crate::{Error, Result};
 use burn::tensor::{Device, Tensor, TensorData};
 use parameters::{kernel_shape, reaction_shape};
 

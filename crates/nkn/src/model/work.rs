@@ -1,8 +1,8 @@
 //! What a step of training takes.
 
 use super::batch::{Batch, BatchOptions, Layers};
-use super::fno::Layer;
 use super::config::{Kind, ModelConfig};
+use super::fno::Layer;
 use super::parameters::{kernel_shape, reaction_shape};
 use crate::Result;
 use crate::kernel::MlpShape;

@@ -71,6 +71,11 @@ impl RunConfig {
         Ok(self)
     }
 
+    /// Whether this is `other` with, perhaps, more depths at the end of the ladder.
+    pub fn extends(&self, other: &Self) -> bool {
+        self.data == other.data && self.model == other.model && self.train.extends(&other.train)
+    }
+
     /// The configuration as a file.
     pub fn to_toml(&self) -> String {
         toml::to_string_pretty(self).expect("a configuration is plain data")

@@ -51,7 +51,8 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Makes the folder of a new run, or takes up an old one; the configuration of a resumed run must be the same.
+    /// Makes the folder of a new run, or takes up an old one; the configuration of a resumed run must be the same, or go on to
+    /// more depths.
     pub fn create(path: &Path, config: &RunConfig, existing: Existing) -> Result<Self> {
         let folder = Self { path: path.to_owned() };
         let occupied = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
@@ -67,7 +68,10 @@ impl RunFolder {
         }
         if existing == Existing::Resume {
             let folder = Self::open(path)?;
-            if folder.config()? != *config {
+            let old = folder.config()?;
+            if old != *config && config.extends(&old) {
+                write_atomically(&folder.config_path(), config.to_toml().as_bytes())?;
+            } else if old != *config {
                 return Err(Error::file(
                     &folder.config_path(),
                     "differs from the configuration given now",

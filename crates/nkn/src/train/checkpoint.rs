@@ -26,6 +26,9 @@ struct Header {
     dim: usize,
     rung: usize,
     epoch: usize,
+    /// Only networks whose weights depend on the depth need it; files from before there were any do not have it.
+    #[serde(default)]
+    depth: usize,
     steps: u64,
     improved_at: usize,
     reductions: u32,
@@ -48,6 +51,7 @@ impl State {
             dim,
             rung: self.rung,
             epoch: self.epoch,
+            depth: self.depth,
             steps: self.optimiser.steps,
             improved_at: self.improved_at,
             reductions: self.reductions,
@@ -88,16 +92,14 @@ impl State {
             let problem = format!("has format version {}, expected {VERSION}", header.version);
             return Err(Error::file(path, problem, "resume with the nkn that wrote it, or train anew with --force"));
         }
-        if header.model != *model || header.train != *train {
+        if header.model != *model || !train.extends(&header.train) {
             return Err(Error::file(
                 path,
                 "belongs to other settings of [model] or [train]",
                 "resume with the settings of the run's config.toml, or train anew with --force",
             ));
         }
-        // After the last rung the state still holds the last depth's weights.
-        let depth = train.depths[header.rung.min(train.depths.len() - 1)];
-        let layout = Parameters::layout(model, header.dim, depth)?;
+        let layout = Parameters::layout(model, header.dim, header.depth)?;
         let parameters = |prefix: &str| -> Result<Parameters> {
             let mut parameters = layout.clone();
             read_parameters(path, &tensors, &mut parameters, prefix)?;
@@ -106,6 +108,7 @@ impl State {
         Ok(Self {
             rung: header.rung,
             epoch: header.epoch,
+            depth: header.depth,
             parameters: parameters("")?,
             best: parameters("best.")?,
             optimiser: read_optimiser(path, &tensors, train, &layout, header.steps)?,

@@ -145,6 +145,22 @@ impl Default for TrainConfig {
 }
 
 impl TrainConfig {
+    /// Whether these are the settings of `other` with, perhaps, more depths at the end of the ladder.
+    pub fn extends(&self, other: &Self) -> bool {
+        let rungs = other.depths.len();
+        rungs <= self.depths.len() && self.shortened(rungs) == other.shortened(rungs)
+    }
+
+    /// The first rungs of the ladder.
+    fn shortened(&self, rungs: usize) -> Self {
+        Self {
+            depths: self.depths[..rungs].to_vec(),
+            epochs: PerDepth::Each((0..rungs).map(|rung| self.epochs.at(rung)).collect()),
+            learning_rate: PerDepth::Each((0..rungs).map(|rung| self.learning_rate.at(rung)).collect()),
+            ..self.clone()
+        }
+    }
+
     /// Refuses settings that cannot be trained with.
     pub fn check(&self) -> Result<()> {
         if self.depths.is_empty() || self.depths.contains(&0) {

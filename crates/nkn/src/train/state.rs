@@ -10,6 +10,8 @@ pub struct State {
     pub rung: usize,
     /// Epochs done at this depth.
     pub epoch: usize,
+    /// The depth that the weights belong to: at the start of a rung still that of the rung before.
+    pub depth: usize,
     /// The weights.
     pub parameters: Parameters,
     /// The optimiser's moments.

@@ -42,6 +42,7 @@ impl Trainer<'_> {
         Ok(State {
             rung: 0,
             epoch: 0,
+            depth: self.config.depths[0],
             optimiser: Optimiser::new(self.config.optimiser, &parameters),
             best: parameters.clone(),
             parameters,
@@ -123,26 +124,28 @@ impl Trainer<'_> {
         let mut clock = Clock { since: Instant::now(), saved: Instant::now() };
         while state.rung < self.config.depths.len() {
             let depth = self.config.depths[state.rung];
+            if state.epoch == 0 && state.rung > 0 {
+                self.begin_rung(&mut state)?;
+            }
             let outcome = self.train_depth(depth, &normalisers, &mut state, &mut clock)?;
             if outcome == Outcome::Interrupted {
                 return Ok(outcome);
             }
-            self.next_rung(&mut state)?;
+            state.rung += 1;
+            state.epoch = 0;
             self.checkpoint(&mut state, &mut clock)?;
         }
         Ok(Outcome::Complete)
     }
 
-    /// Weights, optimiser and schedule of the next depth.
-    fn next_rung(&self, state: &mut State) -> Result<()> {
-        state.rung += 1;
-        state.epoch = 0;
-        if state.rung == self.config.depths.len() {
-            return Ok(());
-        }
+    /// Weights, optimiser and schedule of a new depth, from the best weights of the one before. Beginning twice does no harm, so a state between two
+    /// rungs can be continued, also by a ladder that was longer than planned.
+    fn begin_rung(&self, state: &mut State) -> Result<()> {
         // A Fourier neural operator has weights of its own in every layer: there is nothing to hand down.
         let is_fresh = self.config.initialisation == Initialisation::Random || self.model.kind == Kind::Fno;
-        state.parameters = if is_fresh { self.random(state.rung, self.config.depths[state.rung])? } else { state.best.clone() };
+        state.parameters =
+            if is_fresh { self.random(state.rung, self.config.depths[state.rung])? } else { state.best.clone() };
+        state.depth = self.config.depths[state.rung];
         state.best = state.parameters.clone();
         state.optimiser = Optimiser::new(self.config.optimiser, &state.parameters);
         (state.best_loss, state.improved_loss) = (f64::INFINITY, f64::INFINITY);

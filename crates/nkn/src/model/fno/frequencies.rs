@@ -106,7 +106,10 @@ impl Frequencies {
         let n = self.shape[0];
         let rows = |of: &dyn Fn(f64) -> [f64; 2]| {
             let parts = self.across.iter().flat_map(|&k| [(k, 0), (k, 1)]);
-            parts.flat_map(|(k, part)| (0..n).map(move |j| (k, part, j))).map(|(k, part, j)| T::of(of(angle(k, j, n))[part])).collect()
+            parts
+                .flat_map(|(k, part)| (0..n).map(move |j| (k, part, j)))
+                .map(|(k, part, j)| T::of(of(angle(k, j, n))[part]))
+                .collect()
         };
         [rows(&|a| [a.cos(), -a.sin()]), rows(&|a| [a.sin(), a.cos()])]
     }
@@ -174,7 +177,8 @@ mod tests {
         assert_eq!(of(1, None).len(), 1);
         // What was not trained is not used.
         assert_eq!(of(61, Some(16)).across, of(16, None).across);
-        let used: std::collections::BTreeSet<usize> = (0..of(31, None).len()).map(|i| of(31, None).weight_of(i)).collect();
+        let used: std::collections::BTreeSet<usize> =
+            (0..of(31, None).len()).map(|i| of(31, None).weight_of(i)).collect();
         assert_eq!(used.len(), Frequencies::weights(9, 2));
         assert_eq!(used.last(), Some(&(Frequencies::weights(9, 2) - 1)));
     }
