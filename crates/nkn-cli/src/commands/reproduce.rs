@@ -4,7 +4,7 @@ use crate::Global;
 use crate::progress::stop_on_ctrl_c;
 use crate::reproduce::jobs::{Budget, Experiment, Halves, Request};
 use crate::reproduce::{output, runner};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use nkn::model::Kind;
 use std::path::{Path, PathBuf};
@@ -113,6 +113,9 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         out: options.out.clone().unwrap_or_else(usual),
     };
     let tests = or(&options.tested_at, experiment.usual_tests(budget));
+    std::fs::create_dir_all(&request.out).with_context(|| {
+        format!("{}: could not create\n  hint: choose another place with --out", request.out.display())
+    })?;
     stop_on_ctrl_c()?;
     let is_complete = options.only_page || runner::run(global, &request, &tests, limit)?;
     let page = output::write(&request, &tests, &command_line())?;

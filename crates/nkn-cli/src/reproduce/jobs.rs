@@ -181,15 +181,15 @@ impl Settings {
     fn of(experiment: Experiment, kind: Kind, budget: Budget) -> Self {
         use {Budget::*, Experiment::*};
         let epochs = match (experiment, kind, budget) {
-            (Poisson, Kind::Fno, Full) => [40; 7],
+            (Poisson, Kind::Fno, Full) => [25; 7],
             (Poisson, Kind::Fno, Quick) => [12; 7],
-            (Poisson, Kind::Gkn, Full) => [600; 7],
-            (Poisson, _, Full) => [1000; 7],
+            (Poisson, Kind::Gkn, Full) => [400; 7],
+            (Poisson, _, Full) => [800, 600, 600, 600, 600, 600, 600],
             (Poisson, _, Quick) => [250; 7],
-            (Darcy, Kind::Fno, Full) => [500; 7],
+            (Darcy, Kind::Fno, Full) => [300; 7],
             (Darcy, Kind::Fno, Quick) => [60; 7],
-            (Darcy, Kind::Gkn, Full) => [100, 100, 150, 250, 250, 250, 250],
-            (Darcy, _, Full) => [150, 150, 250, 450, 900, 300, 300],
+            (Darcy, Kind::Gkn, Full) => [60, 60, 100, 200, 200, 200, 200],
+            (Darcy, _, Full) => [150, 150, 250, 450, 600, 300, 300],
             (Darcy, _, Quick) => [10; 7],
         };
         let rates = match (experiment, kind) {

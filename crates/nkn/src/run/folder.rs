@@ -55,7 +55,7 @@ impl RunFolder {
     /// more depths.
     pub fn create(path: &Path, config: &RunConfig, existing: Existing) -> Result<Self> {
         let folder = Self { path: path.to_owned() };
-        let occupied = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+        let occupied = is_occupied(path);
         if path.exists() && !path.is_dir() {
             return Err(Error::file(path, "is not a folder", "choose another place with --out"));
         }
@@ -276,6 +276,16 @@ impl RunFolder {
         let Record { depth, epoch, split, metric, value } = record;
         format!("{run},{model},{depth},{seed},{epoch},{split},{resolution},{metric},{value:e}\n")
     }
+}
+
+/// Whether there is something in a folder, besides what a run leaves that was killed before its first file.
+fn is_occupied(path: &Path) -> bool {
+    let is_trace = |entry: &fs::DirEntry| match entry.file_name().to_str() {
+        Some("config.toml.tmp") => true,
+        Some("checkpoint" | "depths") => fs::read_dir(entry.path()).is_ok_and(|mut inner| inner.next().is_none()),
+        _ => false,
+    };
+    fs::read_dir(path).is_ok_and(|entries| entries.flatten().any(|entry| !is_trace(&entry)))
 }
 
 /// Nodes per side of a grid, or the number of points.
