@@ -48,7 +48,7 @@ pub fn errors_against_depth(table: &ComparisonTable, normalised: bool) -> String
          The axis of train is its own, those of the tests are the same; arrows at the upper edge are errors beyond \
          it, up to INF.",
         escape(&table.title()),
-        if normalised { "normalized data" } else { "original data" }
+        if normalised { "normalised data" } else { "original data" }
     );
     svg::figure(&svg::drawing(height, &title, description, &content), &caption)
 }

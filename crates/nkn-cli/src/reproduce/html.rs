@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_half_that_was_not_run_is_one_line() {
         let text = comparison(&example()[1]);
-        assert!(text.contains("not normalized) data<span class=\"aside\">not run</span></th></tr>\n</tbody>"));
+        assert!(text.contains("not normalised) data<span class=\"aside\">not run</span></th></tr>\n</tbody>"));
     }
 
     #[test]

@@ -156,8 +156,10 @@ impl Job {
         config.train.learning_rate = PerDepth::Each(self.depths.iter().map(|&d| at(d, &settings.rates)).collect());
         let shortest = settings.epochs.iter().copied().min().unwrap_or(1);
         config.train.schedule.warm_up = config.train.schedule.warm_up.min(shortest / 5);
-        config.train.record_every = (shortest / 100).max(1);
-        config.train.evaluate_every = (shortest / 5).max(1);
+        if budget == Budget::Quick || self.kind == Kind::Fno {
+            config.train.record_every = (shortest / 100).max(1);
+            config.train.evaluate_every = (shortest / 5).max(1);
+        }
         config.train.seed = self.seed;
         config.model.check()?;
         config.train.check()?;
@@ -189,7 +191,7 @@ impl Settings {
             (Darcy, Kind::Fno, Full) => [300; 7],
             (Darcy, Kind::Fno, Quick) => [60; 7],
             (Darcy, Kind::Gkn, Full) => [60, 60, 100, 200, 200, 200, 200],
-            (Darcy, _, Full) => [150, 150, 250, 450, 600, 300, 300],
+            (Darcy, _, Full) => [150, 150, 250, 450, 900, 300, 300],
             (Darcy, _, Quick) => [10; 7],
         };
         let rates = match (experiment, kind) {

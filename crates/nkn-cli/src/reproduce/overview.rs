@@ -33,7 +33,7 @@ fn lines(tables: &[ComparisonTable]) -> Vec<Line<'_>> {
     for table in tables {
         let tests: Vec<_> = table.samples().into_iter().filter(|samples| samples.is_test).collect();
         for half in table.halves.iter().filter(|half| half.is_run()) {
-            let data = if half.normalised { "normalized data" } else { "original data" };
+            let data = if half.normalised { "normalised data" } else { "original data" };
             for (k, &samples) in tests.iter().enumerate() {
                 let title = escape(&table.title());
                 let rows = tests.len();
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn halves_that_were_not_run_are_left_out() {
         let page = overview(&example());
-        assert_eq!(page.matches("2D Darcy, trained at s = 16<span>normalized data").count(), 2);
+        assert_eq!(page.matches("2D Darcy, trained at s = 16<span>normalised data").count(), 2);
         assert_eq!(page.matches("2D Darcy, trained at s = 16<span>original data").count(), 0);
         assert_eq!(overview(&[]), "");
     }

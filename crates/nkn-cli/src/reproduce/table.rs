@@ -176,7 +176,7 @@ fn mark<'a>(
 impl Half {
     /// Its heading, in the paper's words.
     pub fn title(&self) -> &'static str {
-        if self.normalised { "Trained with normalized data" } else { "Trained with original (not normalized) data" }
+        if self.normalised { "Trained with normalised data" } else { "Trained with original (not normalised) data" }
     }
 
     /// Whether we have any number for it.
