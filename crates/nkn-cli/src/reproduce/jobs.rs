@@ -133,7 +133,11 @@ impl Job {
         let settings = Settings::of(self.experiment, self.kind, budget);
         match self.kind {
             Kind::Nkn => {}
-            Kind::Gkn => config.model.kind = Kind::Gkn,
+            Kind::Gkn => {
+                config.model.kind = Kind::Gkn;
+                // Without it most of the deeper ladders end in numbers that are not finite.
+                config.train.clip = Some(1.0);
+            }
             Kind::Fno => {
                 config.model = if self.experiment.dim() == 1 { ModelConfig::fno_1d() } else { ModelConfig::fno_2d() };
                 config.train.optimiser = OptimiserKind::Adamw;
@@ -186,7 +190,7 @@ impl Settings {
             (Poisson, Kind::Fno, Full) => [25; 7],
             (Poisson, Kind::Fno, Quick) => [12; 7],
             (Poisson, Kind::Gkn, Full) => [400; 7],
-            (Poisson, _, Full) => [800, 600, 600, 600, 600, 600, 600],
+            (Poisson, _, Full) => [1000; 7],
             (Poisson, _, Quick) => [250; 7],
             (Darcy, Kind::Fno, Full) => [300; 7],
             (Darcy, Kind::Fno, Quick) => [60; 7],

@@ -140,17 +140,15 @@ pub fn run(global: &Global, request: &Request, tests: &[usize], limit: Option<Du
         expected += seconds;
         is_complete &= outcome == Outcome::Complete;
     }
-    // Also for what was trained before: other grids may be asked for now.
+    // Also for what was trained before: other grids may be asked for now. Who stops does not want to wait for tests, only for what is known already.
     for job in &jobs {
-        if should_stop() {
-            return Ok(false);
-        }
+        let tests = if should_stop() { &[] } else { tests };
         let path = folder_of(request, job);
         if path.join("config.toml").is_file() && job.initialisation != nkn::train::Initialisation::Random {
             evaluate(&RunFolder::open(&path)?, &mut Cells::read(&path)?, tests)?;
         }
     }
-    Ok(is_complete)
+    Ok(is_complete && !should_stop())
 }
 
 fn train(global: &Global, request: &Request, job: &Job, data: &Data, is_over: &dyn Fn() -> bool) -> Result<Outcome> {
