@@ -73,7 +73,7 @@ pub fn write(request: &Request, tests: &[usize], command: &str) -> Result<PathBu
     }
     figures.extend(fields_of(request, &jobs, tests)?);
     let simple = simple_tables(request, &jobs)?;
-    let text = |tables: String, simple: String| tables + &simple;
+    let text = |tables: Vec<String>, simple: Vec<String>| [tables, simple].concat().join("\n");
     let page = Page {
         title: format!("{}: the paper's tables beside ours", title(request.experiment)),
         summary: format!(
