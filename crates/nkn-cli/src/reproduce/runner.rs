@@ -118,7 +118,7 @@ pub fn run(global: &Global, request: &Request, tests: &[usize], limit: Option<Du
         request.experiment.name(),
         jobs.len(),
         jobs.len() - open.len(),
-        in_words(total),
+        in_words(total + 0.0),
         if request.budget == Budget::Quick { " (quick budget: few steps)" } else { "" }
     );
     let (mut expected, mut spent) = (0.0, 0.0);
