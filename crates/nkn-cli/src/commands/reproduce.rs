@@ -117,7 +117,12 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         format!("{}: could not create\n  hint: choose another place with --out", request.out.display())
     })?;
     stop_on_ctrl_c()?;
-    let is_complete = options.only_page || runner::run(global, &request, &tests, limit)?;
+    let is_complete = if options.only_page {
+        runner::test(&request, &[])?;
+        true
+    } else {
+        runner::run(global, &request, &tests, limit)?
+    };
     let page = output::write(&request, &tests, &command_line())?;
     eprintln!("{}", page.display());
     if is_complete {

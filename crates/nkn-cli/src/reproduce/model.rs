@@ -85,14 +85,14 @@ impl Measured {
 
 /// The error from which a network counts as collapsed.
 ///
-/// A network that ignores its input predicts one function for all samples. On Poisson that is zero (error 1), on Darcy
-/// a constant (0.57 to 0.63). A pointwise normaliser, which FNO has, already carries the mean solution: what is left
+/// A network that ignores its input predicts one function for all samples. On Poisson the best such function has an error of
+/// 0.49 (zero has 1), on Darcy a constant has 0.57 to 0.63. A pointwise normaliser, which FNO has, already carries the mean solution: what is left
 /// then is 0.28 on Darcy.
 pub fn collapse_threshold(key: &Key) -> f64 {
     match (key.experiment.as_str(), key.model.as_str(), key.normalised) {
         ("darcy", "fno", true) => 0.25,
         ("darcy", ..) => 0.5,
-        _ => 0.9,
+        _ => 0.48,
     }
 }
 
@@ -150,7 +150,7 @@ pub mod tests {
 
     #[test]
     fn a_pointwise_normaliser_lowers_the_threshold() {
-        assert_eq!(collapse_threshold(&key("poisson", "fno", 1, None, true)), 0.9);
+        assert_eq!(collapse_threshold(&key("poisson", "fno", 1, None, true)), 0.48);
         assert_eq!(collapse_threshold(&key("darcy", "nkn", 1, None, true)), 0.5);
         assert!(collapse_threshold(&key("darcy", "fno", 32, None, true)) < 0.279);
     }

@@ -140,15 +140,20 @@ pub fn run(global: &Global, request: &Request, tests: &[usize], limit: Option<Du
         expected += seconds;
         is_complete &= outcome == Outcome::Complete;
     }
-    // Also for what was trained before: other grids may be asked for now. Who stops does not want to wait for tests, only for what is known already.
-    for job in &jobs {
-        let tests = if should_stop() { &[] } else { tests };
+    // Who stops does not want to wait for tests, only for what is known already.
+    test(request, if should_stop() { &[] } else { tests })?;
+    Ok(is_complete && !should_stop())
+}
+
+/// Collects the errors of all trainings, and tests them on grids where that is missing: also those that were trained before.
+pub fn test(request: &Request, tests: &[usize]) -> Result<()> {
+    for job in &request.jobs() {
         let path = folder_of(request, job);
         if path.join("config.toml").is_file() && job.initialisation != nkn::train::Initialisation::Random {
             evaluate(&RunFolder::open(&path)?, &mut Cells::read(&path)?, tests)?;
         }
     }
-    Ok(is_complete && !should_stop())
+    Ok(())
 }
 
 fn train(global: &Global, request: &Request, job: &Job, data: &Data, is_over: &dyn Fn() -> bool) -> Result<Outcome> {
