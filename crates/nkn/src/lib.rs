@@ -8,6 +8,8 @@
 
 pub mod analysis;
 pub mod buffer;
+pub mod classify;
+pub mod convolution;
 pub mod domain;
 pub mod engine;
 mod error;
@@ -16,6 +18,7 @@ pub mod io;
 pub mod kernel;
 pub mod linalg;
 pub mod model;
+mod operation;
 pub mod operator;
 pub mod problem;
 pub mod run;

@@ -5,6 +5,8 @@
 //! [`gemm_parallel`], only ever splits rows and columns of the result, never a sum.
 
 #[doc(hidden)]
+pub mod gathered;
+#[doc(hidden)]
 pub mod small;
 
 use crate::buffer::Pool;
@@ -35,6 +37,28 @@ pub trait Real:
     /// One block times the states of some samples.
     #[doc(hidden)]
     fn small_product(d: usize, product: &small::Product<Self>, target: small::Target<Self>, scratch: &mut Vec<Self>);
+    /// A sum of states times blocks.
+    #[doc(hidden)]
+    fn gathered_product(
+        sizes: gathered::Sizes,
+        terms: &[gathered::Term],
+        states: &[Self],
+        blocks: &[Self],
+        result: &mut [Self],
+    );
+    /// A sum of states transposed times states.
+    #[doc(hidden)]
+    fn outer_product(
+        sizes: gathered::Sizes,
+        pairs: &[gathered::Pair],
+        left: &[Self],
+        right: &[Self],
+        result: &mut [Self],
+    );
+    /// e to this power; in single precision a version that loops can be vectorised with.
+    fn exp(self) -> Self;
+    /// The square root.
+    fn sqrt(self) -> Self;
 }
 
 impl Real for f32 {
@@ -50,6 +74,32 @@ impl Real for f32 {
     fn small_product(d: usize, product: &small::Product<Self>, target: small::Target<Self>, scratch: &mut Vec<Self>) {
         small::single(d, product, target, scratch)
     }
+    fn gathered_product(
+        sizes: gathered::Sizes,
+        terms: &[gathered::Term],
+        states: &[Self],
+        blocks: &[Self],
+        result: &mut [Self],
+    ) {
+        gathered::gather_single(sizes, terms, states, blocks, result)
+    }
+    fn outer_product(
+        sizes: gathered::Sizes,
+        pairs: &[gathered::Pair],
+        left: &[Self],
+        right: &[Self],
+        result: &mut [Self],
+    ) {
+        gathered::outer_single(sizes, pairs, left, right, result)
+    }
+    #[inline(always)]
+    fn exp(self) -> Self {
+        exp_single(self)
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        f32::sqrt(self)
+    }
 }
 
 impl Real for f64 {
@@ -64,6 +114,32 @@ impl Real for f64 {
     }
     fn small_product(d: usize, product: &small::Product<Self>, target: small::Target<Self>, scratch: &mut Vec<Self>) {
         small::double(d, product, target, scratch)
+    }
+    fn gathered_product(
+        sizes: gathered::Sizes,
+        terms: &[gathered::Term],
+        states: &[Self],
+        blocks: &[Self],
+        result: &mut [Self],
+    ) {
+        gathered::gather_double(sizes, terms, states, blocks, result)
+    }
+    fn outer_product(
+        sizes: gathered::Sizes,
+        pairs: &[gathered::Pair],
+        left: &[Self],
+        right: &[Self],
+        result: &mut [Self],
+    ) {
+        gathered::outer_double(sizes, pairs, left, right, result)
+    }
+    #[inline(always)]
+    fn exp(self) -> Self {
+        f64::exp(self)
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        f64::sqrt(self)
     }
 }
 
@@ -167,6 +243,23 @@ fn run<T: Real>(
     }
 }
 
+/// e^x = 2^n e^r with |r| <= ln(2) / 2 and a polynomial for e^r; exact to two units in the last place, without a branch.
+#[inline(always)]
+fn exp_single(x: f32) -> f32 {
+    let x = x.clamp(-87.0, 88.0);
+    // Adding and taking away 1.5 * 2^23 rounds to the nearest whole number.
+    const ROUND: f32 = 12_582_912.0;
+    let n = (x * std::f32::consts::LOG2_E + ROUND) - ROUND;
+    // ln 2 in two parts, so that nothing is lost when it is taken away n times.
+    let r = n.mul_add(2.121_944_4e-4, n.mul_add(-0.693_359_4, x));
+    let mut p = 1.987_569_1e-4f32;
+    for c in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {
+        p = p.mul_add(r, c);
+    }
+    let power = f32::from_bits((((n as i32) + 127) << 23) as u32);
+    (p * r).mul_add(r, r + 1.0) * power
+}
+
 /// `result` (columns x rows) becomes the transpose of `matrix` (rows x columns), row `r` in column `place(r)`; on all threads.
 pub(crate) fn transpose<T: Real>(
     matrix: &[T],
@@ -235,6 +328,17 @@ mod tests {
                 assert!((g - (0.5 + 2.0 * e)).abs() < 1e-13);
             }
         }
+    }
+
+    #[test]
+    fn powers_of_e_in_single_precision() {
+        for i in -8700..=8800 {
+            let x = i as f32 * 0.01;
+            let (fast, exact) = (Real::exp(x) as f64, (x as f64).exp());
+            assert!((fast / exact - 1.0).abs() < 3e-7, "{x}: {fast} {exact}");
+        }
+        assert_eq!(Real::exp(0f32), 1.0);
+        assert!(Real::exp(-1e30f32) < 1e-37);
     }
 
     #[test]

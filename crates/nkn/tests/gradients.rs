@@ -266,11 +266,13 @@ fn gradients_of_the_input() {
 #[test]
 fn gradients_of_wide_states() {
     for kind in [Kind::Nkn, Kind::Gkn] {
-        let mut case = Case { order: Some(Order::Blocks), ..Case::new(kind, true, Quadrature::Mean, 2) };
-        case.config.width = 16;
-        check_parameters(&case, Quadrature::Mean);
-        check_input(&case, Quadrature::Mean);
-        compare_with_plain(&case, Quadrature::Mean);
+        for (order, sees) in [(Order::Blocks, true), (Order::Shared, false)] {
+            let mut case = Case { order: Some(order), ..Case::new(kind, sees, Quadrature::Mean, 2) };
+            case.config.width = 16;
+            check_parameters(&case, Quadrature::Mean);
+            check_input(&case, Quadrature::Mean);
+            compare_with_plain(&case, Quadrature::Mean);
+        }
     }
 }
 
@@ -279,7 +281,7 @@ fn gradients_of_wide_states() {
 fn gradients_in_every_order() {
     for kind in [Kind::Nkn, Kind::Gkn] {
         for (sees, orders) in [
-            (false, vec![Order::Dense, Order::Blocks, Order::Contracted]),
+            (false, vec![Order::Dense, Order::Shared, Order::Blocks, Order::Contracted]),
             (true, vec![Order::Blocks, Order::Contracted]),
         ] {
             for order in orders {
@@ -296,7 +298,7 @@ fn gradients_in_every_order() {
 fn fused_equals_plain() {
     every_case(|case, quadrature| {
         let orders = if case.config.kernel_fields.is_empty() {
-            vec![Order::Dense, Order::Blocks, Order::Contracted]
+            vec![Order::Dense, Order::Shared, Order::Blocks, Order::Contracted]
         } else {
             vec![Order::Blocks, Order::Contracted]
         };
@@ -357,8 +359,8 @@ fn a_small_budget_gives_the_same_prediction() {
 #[test]
 fn threads_do_not_change_a_bit() {
     for sees in [false, true] {
-        for order in [Order::Dense, Order::Blocks, Order::Contracted] {
-            if sees && order == Order::Dense {
+        for order in [Order::Dense, Order::Shared, Order::Blocks, Order::Contracted] {
+            if sees && matches!(order, Order::Dense | Order::Shared) {
                 continue;
             }
             let run = |threads: usize| {

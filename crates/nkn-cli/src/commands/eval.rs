@@ -53,6 +53,7 @@ pub struct Row {
 
 /// Runs the command.
 pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+    super::images::refuse(&options.run, "eval")?;
     let folder = RunFolder::open(&options.run)?;
     let config = folder.config()?;
     let sets: Vec<Samples> = match &options.data {

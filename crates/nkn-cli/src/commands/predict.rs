@@ -36,7 +36,10 @@ pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
     }
     let model = match options.run.is_file() {
         true => read_model(&options.run)?,
-        false => RunFolder::open(&options.run)?.model()?,
+        false => {
+            super::images::refuse(&options.run, "predict")?;
+            RunFolder::open(&options.run)?.model()?
+        }
     };
     let mut samples = read_dataset(&options.input, Need::Inputs)?;
     if samples.domain.dim() != model.dim {

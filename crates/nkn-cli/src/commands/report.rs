@@ -1,6 +1,7 @@
 //! `nkn report`: one HTML file about a run.
 
 use super::eval::{evaluate, name};
+use super::images;
 use super::spectrum::DepthSpectrum;
 use crate::Global;
 use crate::report::{Curve, ErrorRow, FieldComparison, Green, ReportData, ResolutionMatrix, Sample, Spectrum, render};
@@ -8,6 +9,7 @@ use anyhow::Result;
 use clap::Args;
 use nkn::Device;
 use nkn::analysis::effective_green;
+use nkn::classify::ImageRunFolder;
 use nkn::domain::{Domain, Grid};
 use nkn::field::{Samples, relative_l2};
 use nkn::io::write_atomically;
@@ -28,7 +30,11 @@ pub struct Options {
 /// Runs the command.
 pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
     for run in &options.runs {
-        let path = write(&RunFolder::open(run)?)?;
+        let path = if images::is_image_config(&run.join("config.toml")) {
+            images::report(&ImageRunFolder::open(run)?)?
+        } else {
+            write(&RunFolder::open(run)?)?
+        };
         eprintln!("{}", path.display());
     }
     Ok(ExitCode::SUCCESS)

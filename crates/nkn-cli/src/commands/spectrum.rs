@@ -55,6 +55,7 @@ impl DepthSpectrum {
 
 /// Runs the command.
 pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+    super::images::refuse(&options.run, "spectrum")?;
     let folder = RunFolder::open(&options.run)?;
     let data = folder.config()?.data.load_with(&crate::progress::generating())?;
     let depths = match options.depth {

@@ -1,10 +1,12 @@
 //! `nkn train`: from a configuration file to a run's folder.
 
+use super::images;
 use crate::Global;
 use crate::progress::{Progress, should_stop, stop_on_ctrl_c};
 use anyhow::Result;
 use clap::Args;
 use nkn::Device;
+use nkn::classify::ImageRunConfig;
 use nkn::model::{Batch, BatchOptions, Normalisers, Parameters, Work};
 use nkn::run::{Data, RunConfig, RunFolder};
 use nkn::train::Outcome;
@@ -28,16 +30,23 @@ pub struct Options {
 
 /// Runs the command.
 pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+    let out = options.destination.out.clone().unwrap_or_else(|| {
+        let name = options.config.file_stem().unwrap_or_default();
+        Path::new("runs").join(name)
+    });
+    if images::is_image_config(&options.config) {
+        let config = ImageRunConfig::read(&options.config, &options.set)?;
+        if options.dry_run {
+            return images::dry_run(global, &config);
+        }
+        return images::train(global, &config, &out, options.destination.existing());
+    }
     let config = RunConfig::read(&options.config, &options.set)?;
     let data = config.data.load_with(&crate::progress::generating())?;
     let config = config.resolve(&data)?;
     if options.dry_run {
         return dry_run(global, &config, &data);
     }
-    let out = options.destination.out.clone().unwrap_or_else(|| {
-        let name = options.config.file_stem().unwrap_or_default();
-        Path::new("runs").join(name)
-    });
     let folder = RunFolder::create(&out, &config, options.destination.existing())?;
     train(global, &folder, &data, None)
 }

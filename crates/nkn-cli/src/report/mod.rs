@@ -5,6 +5,7 @@
 //! follow the reader's light or dark theme. What is missing from the data is left out of the page; numbers that are not
 //! finite are skipped in figures and written as "not finite" in tables.
 
+pub mod classifier;
 pub(crate) mod color;
 pub(crate) mod curves;
 pub(crate) mod fields;

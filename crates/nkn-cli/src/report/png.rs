@@ -1,4 +1,6 @@
-//! PNG images with a palette, just enough of the format for heat maps: nothing is compressed.
+//! PNG images, just enough of the format for heat maps and photographs: nothing is compressed.
+
+use std::slice::Chunks;
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
@@ -10,18 +12,28 @@ pub fn data_uri(width: usize, palette: &[[u8; 3]], pixels: &[u8]) -> String {
     format!("data:image/png;base64,{}", base64(&encode(width, palette, pixels)))
 }
 
+/// The same for an image without a palette: red, green and blue of each pixel.
+pub fn color_data_uri(width: usize, pixels: &[[u8; 3]]) -> String {
+    let rows = pixels.as_flattened().chunks(3 * width.max(1));
+    format!("data:image/png;base64,{}", base64(&file(width, None, rows)))
+}
+
 /// The bytes of a PNG file.
 pub fn encode(width: usize, palette: &[[u8; 3]], pixels: &[u8]) -> Vec<u8> {
-    let rows = || pixels.chunks(width.max(1));
-    let size = [width, rows().len()].map(|side| (side as u32).to_be_bytes()).concat();
-    // Eight bits per pixel, colours from a palette; no choice of compression, filter and interlace.
-    let header = [&size[..], &[8, 3, 0, 0, 0]].concat();
+    file(width, Some(palette), pixels.chunks(width.max(1)))
+}
+
+/// The bytes of a PNG file from those of its rows; without a palette there are three to a pixel.
+fn file(width: usize, palette: Option<&[[u8; 3]]>, rows: Chunks<u8>) -> Vec<u8> {
+    let size = [width, rows.len()].map(|side| (side as u32).to_be_bytes()).concat();
+    // Eight bits per place or colour; no choice of compression, filter and interlace.
+    let header = [&size[..], &[8, if palette.is_some() { 3 } else { 2 }, 0, 0, 0]].concat();
     // Each row is preceded by its filter, 0 for none.
-    let filtered: Vec<u8> = rows().flat_map(|row| [&[0], row].concat()).collect();
+    let filtered: Vec<u8> = rows.flat_map(|row| [&[0], row].concat()).collect();
     let mut file = SIGNATURE.to_vec();
-    let chunks =
-        [(b"IHDR", header), (b"PLTE", palette.concat()), (b"IDAT", zlib_stored(&filtered)), (b"IEND", Vec::new())];
-    for (name, content) in chunks {
+    let palette = palette.map(|palette| (b"PLTE", palette.concat()));
+    let image = [(b"IDAT", zlib_stored(&filtered)), (b"IEND", Vec::new())];
+    for (name, content) in [(b"IHDR", header)].into_iter().chain(palette).chain(image) {
         file.extend((content.len() as u32).to_be_bytes());
         let checked = [&name[..], &content].concat();
         file.extend(&checked);

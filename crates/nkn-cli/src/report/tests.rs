@@ -89,7 +89,7 @@ fn matrix_row(depth: usize, quadrature: &str, train: Option<f64>, test: &[Option
 }
 
 /// The page without its images, whose letters mean nothing.
-fn text_of(page: &str) -> String {
+pub(super) fn text_of(page: &str) -> String {
     let pieces = page.split("data:image/png;base64,");
     let text =
         pieces.enumerate().map(|(k, piece)| if k == 0 { piece } else { &piece[piece.find('"').expect("a quote")..] });
@@ -131,7 +131,7 @@ fn broken(mut data: ReportData, value: f64) -> ReportData {
 }
 
 /// Checks that tags are balanced, attributes quoted and ampersands escaped.
-fn assert_well_formed(page: &str) {
+pub(super) fn assert_well_formed(page: &str) {
     let mut open = Vec::new();
     for part in page.split('<').skip(1) {
         let (tag, text) = part.split_once('>').expect("a tag ends");
@@ -284,8 +284,8 @@ fn the_matrix_compares_with_the_training_resolution() {
     assert!(!render(&data).contains("<h2"));
 }
 
-/// Reads an image back: its width, its height and its pixels.
-fn decode(file: &[u8]) -> (usize, usize, Vec<u8>) {
+/// Reads an image back: its width, its height and the bytes of its pixels.
+pub(super) fn decode(file: &[u8]) -> (usize, usize, Vec<u8>) {
     let number = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().expect("four bytes"));
     let mut rest = file.strip_prefix(b"\x89PNG\r\n\x1a\n").expect("the signature");
     let (mut header, mut stream) = (Vec::new(), Vec::new());
@@ -312,7 +312,7 @@ fn decode(file: &[u8]) -> (usize, usize, Vec<u8>) {
     }
     assert_eq!(number(sum), adler32(&bytes));
     let [width, height] = [0, 4].map(|k| number(&header[k..k + 4]) as usize);
-    (width, height, bytes.chunks(width + 1).flat_map(|row| &row[1..]).copied().collect())
+    (width, height, bytes.chunks(bytes.len() / height).flat_map(|row| &row[1..]).copied().collect())
 }
 
 #[test]

@@ -10,7 +10,7 @@ use nkn::train::{Initialisation, OptimiserKind, PerDepth};
 use std::path::{Path, PathBuf};
 
 /// An example of the paper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Experiment {
     /// 1D Poisson: NKN, GKN and FNO at depths 1 to 32, with and without normalisation
     Poisson,
@@ -189,7 +189,6 @@ impl Settings {
         let epochs = match (experiment, kind, budget) {
             (Poisson, Kind::Fno, Full) => [25; 7],
             (Poisson, Kind::Fno, Quick) => [12; 7],
-            (Poisson, Kind::Gkn, Full) => [400; 7],
             (Poisson, _, Full) => [1000; 7],
             (Poisson, _, Quick) => [250; 7],
             (Darcy, Kind::Fno, Full) => [300; 7],

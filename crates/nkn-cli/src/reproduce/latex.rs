@@ -64,7 +64,8 @@ pub fn simple(table: &SimpleTable) -> String {
     float(table.columns.len(), &body, &caption, &format!("tab:{}", name.to_lowercase()))
 }
 
-fn float(columns: usize, body: &str, caption: &str, label: &str) -> String {
+/// A table in the text: its first column is left-aligned, the others right-aligned; body and caption are LaTeX.
+pub fn float(columns: usize, body: &str, caption: &str, label: &str) -> String {
     let numbers = columns.saturating_sub(1);
     format!(
         "{PREAMBLE}\\begin{{table}}[htbp]\n\\centering\n\\scriptsize\n\\setlength{{\\tabcolsep}}{{3pt}}\n\
@@ -74,7 +75,7 @@ fn float(columns: usize, body: &str, caption: &str, label: &str) -> String {
 }
 
 /// Escapes text, and writes the signs that our tables use as commands: any engine then typesets them.
-fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -39,7 +39,7 @@ pub fn simple(table: &SimpleTable) -> String {
 }
 
 /// The first column is left-aligned, the others, which are numbers, right-aligned.
-fn grid(head: &[String], rows: &[Vec<String>]) -> String {
+pub fn grid(head: &[String], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| {
         let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
         format!("| {} |\n", cells.join(" | "))

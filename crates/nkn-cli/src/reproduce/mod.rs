@@ -9,6 +9,7 @@ mod cell;
 pub mod cells;
 pub mod figures;
 mod html;
+pub mod images;
 pub mod jobs;
 pub mod latex;
 pub mod losses;

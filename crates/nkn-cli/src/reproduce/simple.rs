@@ -110,7 +110,7 @@ fn agreement(count: usize, printed: &str) -> Agreement {
 }
 
 /// A number with commas, as in 4,731,969.
-fn thousands(number: usize) -> String {
+pub fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok()).collect();
     groups.join(",")

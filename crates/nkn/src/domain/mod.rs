@@ -20,12 +20,14 @@ mod grid;
 mod lattice;
 mod neighbourhood;
 mod overlap;
+mod pixels;
 mod quadrature;
 
 pub use cloud::PointCloud;
 pub use extent::Extent;
 pub use grid::Grid;
 pub use neighbourhood::{Neighbourhood, connect};
+pub use pixels::connect_pixels;
 pub use quadrature::{Quadrature, TrainingRule};
 
 use crate::{Error, Result};

@@ -19,7 +19,7 @@ pub struct Neighbourhood {
 impl Neighbourhood {
     /// Rows are made in parallel, some at a time: the memory beyond the result stays small, and the
     /// result does not depend on the number of threads.
-    fn from_rows(nodes: usize, row: impl Fn(usize) -> Vec<(u32, f64)> + Sync) -> Self {
+    pub(super) fn from_rows(nodes: usize, row: impl Fn(usize) -> Vec<(u32, f64)> + Sync) -> Self {
         const ROWS: usize = 256;
         let mut result = Self::empty();
         for start in (0..nodes).step_by(ROWS) {

@@ -62,6 +62,7 @@ impl ModelConfig {
             // A number K comes from the whole perceptron, whose last layer is linear.
             rectified: self.width > 1 && !self.kernel.is_empty(),
             training: options.training,
+            nodes_first: false,
             budget: options.budget,
         }
     }

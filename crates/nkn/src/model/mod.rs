@@ -246,7 +246,7 @@ fn kernel_inputs(config: &ModelConfig, batch: &Batch, layers: &KernelLayers) -> 
 }
 
 /// Layer by layer with the updates of [`nkn`] and [`gkn`].
-fn evolve_plainly(parts: Parts, plan: &Plan) -> Tensor<3> {
+pub(crate) fn evolve_plainly(parts: Parts, plan: &Plan) -> Tensor<3> {
     let kernel = Integral::new(&parts, plan);
     let source = parts.source.reshape([1, 1, plan.width]);
     let mut h = parts.initial.swap_dims(0, 1);

@@ -61,31 +61,31 @@ impl Parameters {
             return Self::fourier(config, dim, depth);
         }
         let mut groups =
-            vec![linear("lift", dim + config.fields.len(), d), perceptron("kernel", &kernel_shape(config, dim)?)];
+            vec![Group::linear("lift", dim + config.fields.len(), d), Group::perceptron("kernel", &kernel_shape(config, dim)?)];
         match config.kind {
-            Kind::Nkn => groups.push(perceptron("reaction", &reaction_shape(config, dim)?)),
+            Kind::Nkn => groups.push(Group::perceptron("reaction", &reaction_shape(config, dim)?)),
             Kind::Gkn | Kind::Fno => groups.push(Group::new("root", vec![("root".into(), vec![d, d])])),
         }
         groups.push(Group::new("source", vec![("source".into(), vec![d])]));
-        groups.push(linear("project", d, 1));
+        groups.push(Group::linear("project", d, 1));
         Ok(Self { groups })
     }
 
     /// The groups of a Fourier neural operator; a frequency's complex matrix (inputs x outputs) is its real part, then its imaginary part.
     fn fourier(config: &ModelConfig, dim: usize, depth: usize) -> Result<Self> {
         let d = config.width;
-        let mut groups = vec![linear("lift", dim + config.fields.len(), d)];
+        let mut groups = vec![Group::linear("lift", dim + config.fields.len(), d)];
         for layer in 0..depth {
             let frequencies = if dim == 2 { vec![2 * config.modes, config.modes] } else { vec![config.modes] };
             let shape = [frequencies, vec![2, d, d]].concat();
             groups.push(Group::new(&format!("spectral.{layer}"), vec![(format!("spectral.{layer}.weight"), shape)]));
-            groups.push(linear(&format!("pointwise.{layer}"), d, d));
+            groups.push(Group::linear(&format!("pointwise.{layer}"), d, d));
         }
-        groups.push(perceptron("head", &head_shape(config)?));
+        groups.push(Group::perceptron("head", &head_shape(config)?));
         Ok(Self { groups })
     }
 
-    /// Random numbers as PyTorch draws them for linear layers; the source starts at zero. Spectral weights start as in the published
+    /// Random numbers as PyTorch draws them for linear layers; the source starts at zero (of GKN with one feature, at one). Spectral weights start as in the published
     /// Fourier neural operator: uniform in [0, 1) / d².
     pub fn init(config: &ModelConfig, dim: usize, depth: usize, seed: Seed) -> Result<Self> {
         let mut parameters = Self::layout(config, dim, depth)?;
@@ -105,6 +105,8 @@ impl Parameters {
                     let scale = 1.0 / (d * d) as f64;
                     group.values.iter().map(|_| uniform(&mut rng, 0.0, scale) as f32).collect()
                 }
+                // With one feature, a ReLU that is off everywhere is a network that has died: it begins open.
+                "source" if config.kind == Kind::Gkn && d == 1 => vec![1.0],
                 _ => vec![0.0; group.values.len()],
             };
         }
@@ -140,7 +142,27 @@ impl Parameters {
 }
 
 impl Group {
-    fn new(name: &str, entries: Vec<(String, Vec<usize>)>) -> Self {
+    /// A linear layer: weight, then bias.
+    pub(crate) fn linear(name: &str, inputs: usize, outputs: usize) -> Self {
+        let entries =
+            vec![(format!("{name}.weight"), vec![outputs, inputs]), (format!("{name}.bias"), vec![outputs])];
+        Self::new(name, entries)
+    }
+
+    /// The layers of a perceptron.
+    pub(crate) fn perceptron(name: &str, shape: &MlpShape) -> Self {
+        let layers = shape.layers();
+        let entries = layers.iter().enumerate().flat_map(|(i, layer)| {
+            [
+                (format!("{name}.{i}.weight"), vec![layer.outputs, layer.inputs]),
+                (format!("{name}.{i}.bias"), vec![layer.outputs]),
+            ]
+        });
+        Self::new(name, entries.collect())
+    }
+
+    /// Named tensors, one after the other; all zero.
+    pub(crate) fn new(name: &str, entries: Vec<(String, Vec<usize>)>) -> Self {
         let mut start = 0;
         let entries: Vec<Entry> = entries
             .into_iter()
@@ -152,22 +174,6 @@ impl Group {
             .collect();
         Self { name: name.into(), entries, values: vec![0.0; start] }
     }
-}
-
-fn linear(name: &str, inputs: usize, outputs: usize) -> Group {
-    let entries = vec![(format!("{name}.weight"), vec![outputs, inputs]), (format!("{name}.bias"), vec![outputs])];
-    Group::new(name, entries)
-}
-
-fn perceptron(name: &str, shape: &MlpShape) -> Group {
-    let layers = shape.layers();
-    let entries = layers.iter().enumerate().flat_map(|(i, layer)| {
-        [
-            (format!("{name}.{i}.weight"), vec![layer.outputs, layer.inputs]),
-            (format!("{name}.{i}.bias"), vec![layer.outputs]),
-        ]
-    });
-    Group::new(name, entries.collect())
 }
 
 /// (x, y, b(x), b(y)) to d².

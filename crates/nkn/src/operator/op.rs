@@ -64,7 +64,8 @@ enum Saved {
 }
 
 fn forward(tensors: &Primitives, plan: &Plan, keep: bool) -> (FlexTensor, Saved) {
-    let shape = [plan.samples(), plan.nodes(), plan.width];
+    let (samples, nodes) = (plan.samples(), plan.nodes());
+    let shape = if plan.nodes_first { [nodes, samples, plan.width] } else { [samples, nodes, plan.width] };
     match tensors[0].dtype() {
         DType::F64 => {
             let (output, saved) = fused::forward::<f64>(plan, inputs(tensors), keep);

@@ -63,6 +63,8 @@ impl Update {
 pub enum Order {
     /// One dense matrix A for the whole batch.
     Dense,
+    /// One A for the whole batch by its blocks, each times all samples.
+    Shared,
     /// The blocks K of A, each times the samples that use it.
     Blocks,
     /// K is never formed: the features of the last hidden layer are contracted with h first, the last layer's weight
@@ -86,6 +88,8 @@ pub struct Plan {
     pub rectified: bool,
     /// Whether derivatives are wanted.
     pub training: bool,
+    /// Whether states come and go as nodes x samples x d instead of samples x nodes x d.
+    pub nodes_first: bool,
     /// Memory that the evolution may take, in bytes.
     pub budget: f64,
     /// Edges by target, with quadrature weights.
@@ -110,6 +114,8 @@ pub struct Purpose {
     pub rectified: bool,
     /// Whether derivatives are wanted.
     pub training: bool,
+    /// Whether states come and go as nodes x samples x d.
+    pub nodes_first: bool,
     /// Memory that the evolution may take, in bytes.
     pub budget: f64,
 }
@@ -133,6 +139,7 @@ impl Plan {
             order: Order::Blocks,
             rectified: purpose.rectified,
             training: purpose.training,
+            nodes_first: purpose.nodes_first,
             budget: purpose.budget,
             graph,
             rows,
@@ -140,7 +147,7 @@ impl Plan {
             incoming,
             source_offsets,
         };
-        let orders = [Order::Dense, Order::Blocks, Order::Contracted];
+        let orders = [Order::Dense, Order::Shared, Order::Blocks, Order::Contracted];
         let possible = orders.into_iter().filter(|&order| plan.supports(order));
         let cost = |order: Order| plan.cost(order, purpose);
         plan.order = possible
@@ -159,9 +166,13 @@ impl Plan {
         self
     }
 
-    /// Whether the order can be used: a dense matrix needs one A for all samples.
+    /// Whether the order can be used: two of them need one A for all samples, the dense one also its own layout.
     pub fn supports(&self, order: Order) -> bool {
-        order != Order::Dense || self.rows.is_shared()
+        match order {
+            Order::Dense => self.rows.is_shared() && !self.nodes_first,
+            Order::Shared => self.rows.is_shared(),
+            Order::Blocks | Order::Contracted => true,
+        }
     }
 
     /// Whether the kernel network is evaluated some nodes at a time, within the budget.
@@ -219,6 +230,11 @@ impl Plan {
                 let size = nodes * d;
                 let flops = passes * 2.0 * depth * samples * size * size;
                 (form + flops, form / 2.4e11 + flops / 1.2e11, 3.0 * size * size + rows * d * d)
+            }
+            Order::Shared => {
+                let flops = passes * 2.0 * depth * samples * edges * d * d;
+                let seconds = form / 2.4e11 + flops * (1.0 + 64.0 / (d * d)) / 1.6e11;
+                (form + flops, seconds, (2.0 * gradients - 1.0) * rows * d * d)
             }
             Order::Blocks => {
                 let flops = passes * 2.0 * depth * samples * edges * d * d;

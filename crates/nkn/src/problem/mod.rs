@@ -2,4 +2,5 @@
 
 pub mod darcy;
 pub mod exact;
+pub mod images;
 pub mod poisson;

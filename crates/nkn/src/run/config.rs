@@ -42,7 +42,7 @@ impl RunConfig {
         if !overrides.is_empty() {
             let mut table: toml::Table = toml::from_str(text).map_err(wrong)?;
             for assignment in overrides {
-                apply(&mut table, assignment)?;
+                apply_override(&mut table, assignment)?;
             }
             config = table.try_into().map_err(|error: toml::de::Error| {
                 Error::invalid("--set", "a known key with a value of its type", error.to_string().trim_end(), hint)
@@ -83,7 +83,7 @@ impl RunConfig {
 }
 
 /// Puts `a.b=value` into a table; a value that is not TOML is taken as a string.
-fn apply(table: &mut toml::Table, assignment: &str) -> Result<()> {
+pub(crate) fn apply_override(table: &mut toml::Table, assignment: &str) -> Result<()> {
     let malformed =
         || Error::invalid("--set", "key=value, such as train.seed=1", assignment, "put the key's table before a dot");
     let (path, value) = assignment.split_once('=').ok_or_else(malformed)?;

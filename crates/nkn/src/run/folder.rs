@@ -279,7 +279,7 @@ impl RunFolder {
 }
 
 /// Whether there is something in a folder, besides what a run leaves that was killed before its first file.
-fn is_occupied(path: &Path) -> bool {
+pub(crate) fn is_occupied(path: &Path) -> bool {
     let is_trace = |entry: &fs::DirEntry| match entry.file_name().to_str() {
         Some("config.toml.tmp") => true,
         Some("checkpoint" | "depths") => fs::read_dir(entry.path()).is_ok_and(|mut inner| inner.next().is_none()),

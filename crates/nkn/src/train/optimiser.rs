@@ -49,6 +49,11 @@ impl Optimiser {
         Self { steps: 0, first: zeros(), second: zeros(), bases }
     }
 
+    /// Steps taken.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// One step against the gradients (one vector per group) at the given learning rate.
     pub fn step(&mut self, config: &TrainConfig, rate: f64, parameters: &mut Parameters, gradients: &mut [Vec<f32>]) {
         self.steps += 1;

@@ -5,7 +5,8 @@
 //! to collect them, so that no two threads write to the same place and every sum has one order.
 
 use super::last_layer::{self, Layout};
-use super::{Gradients, Inputs, Saved, States, add_rows, reaction_of, relu, scaled_mask, swap_leading};
+use super::{Gradients, Inputs, Saved, States, add_rows, from_nodes_first, nodes_first, pieces};
+use super::{reaction_of, relu, scaled_mask};
 use crate::buffer::Buffer;
 use crate::linalg::small::{Product, Target, multiply};
 use crate::linalg::{Matrix, Real, gemm, vectorised};
@@ -107,11 +108,11 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
 }
 
 pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
-    let (d, samples, nodes) = (plan.width, plan.samples(), plan.nodes());
+    let (d, samples) = (plan.width, plan.samples());
     let users = Users::of(plan);
     let length = gradient.len();
     let node = samples * d;
-    let mut adjoint = swap_leading(gradient, samples, nodes, d);
+    let mut adjoint = nodes_first(plan, gradient).into_owned();
     let mut scaled = Buffer::any(plan.depth * length);
     let blocks = by_rows(plan, &saved.matrix);
     // w K^T times the scaled adjoint at the target, for every edge and sample.
@@ -131,7 +132,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
     let mut source = vec![T::ZERO; d];
     add_rows(&mut source, &scaled);
     Gradients {
-        initial: swap_leading(&adjoint, nodes, samples, d),
+        initial: from_nodes_first(plan, &adjoint),
         features,
         last_layer,
         reaction: reaction_gradient(plan, states, &scaled, length, inputs.reaction.len()),
@@ -193,17 +194,6 @@ fn send<T: Real>(
             }
         },
     );
-}
-
-/// An array of `length` numbers per edge, cut by target.
-fn pieces<'a, T>(plan: &Plan, mut values: &'a mut [T], length: usize) -> Vec<&'a mut [T]> {
-    let mut pieces = Vec::with_capacity(plan.nodes());
-    for row in plan.graph.offsets().windows(2) {
-        let (own, rest) = values.split_at_mut((row[1] - row[0]) * length);
-        pieces.push(own);
-        values = rest;
-    }
-    pieces
 }
 
 /// What a layer's adjoint keeps at a node itself: the carried part and the reaction's.

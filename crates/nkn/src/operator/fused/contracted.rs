@@ -7,7 +7,8 @@
 
 use super::blocks::{keep_own, reaction_gradient, receive};
 use super::streamed::finish_node;
-use super::{Gradients, Inputs, Saved, States, add_rows, feature_width, relu, scaled_mask, swap_leading};
+use super::{Gradients, Inputs, Saved, States, add_rows, feature_width, from_nodes_first, nodes_first};
+use super::{relu, scaled_mask};
 use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, vectorised};
 use crate::operator::plan::Plan;
@@ -128,9 +129,9 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
 }
 
 pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
-    let (d, samples, nodes) = (plan.width, plan.samples(), plan.nodes());
+    let (d, samples) = (plan.width, plan.samples());
     let length = gradient.len();
-    let mut adjoint = swap_leading(gradient, samples, nodes, d);
+    let mut adjoint = nodes_first(plan, gradient).into_owned();
     let mut scaled = Buffer::any(plan.depth * length);
     let mut sent = Buffer::any(plan.edges() * samples * d);
     // Edge by edge, so that the targets of a lane own a piece; brought into the rows' own order at the end.
@@ -155,7 +156,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
     add_rows(&mut source, &scaled);
     let states = &saved.states[..plan.depth * length];
     Gradients {
-        initial: swap_leading(&adjoint, nodes, samples, d),
+        initial: from_nodes_first(plan, &adjoint),
         features,
         last_layer,
         reaction: reaction_gradient(plan, states, &scaled, length, inputs.reaction.len()),

@@ -1,20 +1,22 @@
-//! The evolution on the CPU and its adjoint, in the three orders of [`Order`].
+//! The evolution on the CPU and its adjoint, in the orders of [`Order`].
 
 mod blocks;
 mod contracted;
 mod dense;
 mod last_layer;
+mod shared;
 pub(super) mod streamed;
 
 use super::plan::{Order, Plan};
 use crate::buffer::Buffer;
 use crate::linalg::{Real, vectorised};
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// The numbers that an evolution works on, in the layouts of the operation's documentation.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a, T> {
-    /// samples x nodes x d.
+    /// samples x nodes x d, or nodes x samples x d if the plan says so.
     pub initial: &'a [T],
     /// kernel rows x features: the output of the kernel network's last hidden layer.
     pub features: &'a [T],
@@ -44,10 +46,11 @@ pub struct Saved<T: Real> {
     matrix: Buffer<T>,
 }
 
-/// The state after the last layer (samples x nodes x d); without `keep` nothing is left for a backward pass.
+/// The state after the last layer, in the layout of the initial one; without `keep` nothing is left for a backward pass.
 pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, Saved<T>) {
     match plan.order {
         Order::Dense => dense::forward(plan, inputs),
+        Order::Shared => shared::forward(plan, inputs, keep),
         Order::Blocks => blocks::forward(plan, inputs, keep),
         Order::Contracted => contracted::forward(plan, inputs, keep),
     }
@@ -61,11 +64,11 @@ struct States<T: Real> {
 }
 
 impl<T: Real> States<T> {
-    /// Begins with h_0 as samples x nodes x d.
+    /// Begins with h_0 in the plan's layout.
     fn new(plan: &Plan, initial: &[T], keep: bool) -> Self {
         let length = initial.len();
         let mut values = Buffer::any(if keep { plan.depth + 1 } else { 2 } * length);
-        values[..length].copy_from_slice(&swap_leading(initial, plan.samples(), plan.nodes(), plan.width));
+        values[..length].copy_from_slice(&nodes_first(plan, initial));
         Self { values, length, keep }
     }
 
@@ -79,11 +82,11 @@ impl<T: Real> States<T> {
         (&before[layer * self.length..], &mut after[..self.length])
     }
 
-    /// The state after the last layer as samples x nodes x d, and the states for the backward pass.
+    /// The state after the last layer in the plan's layout, and the states for the backward pass.
     fn finish(self, plan: &Plan) -> (Vec<T>, Buffer<T>) {
         let place = if self.keep { plan.depth } else { plan.depth % 2 };
         let last = &self.values[place * self.length..(place + 1) * self.length];
-        let result = swap_leading(last, plan.nodes(), plan.samples(), plan.width);
+        let result = from_nodes_first(plan, last);
         (result, if self.keep { self.values } else { Buffer::any(0) })
     }
 }
@@ -92,6 +95,7 @@ impl<T: Real> States<T> {
 pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
     match plan.order {
         Order::Dense => dense::backward(plan, inputs, saved, gradient),
+        Order::Shared => shared::backward(plan, inputs, saved, gradient),
         Order::Blocks => blocks::backward(plan, inputs, saved, gradient),
         Order::Contracted => contracted::backward(plan, inputs, saved, gradient),
     }
@@ -150,6 +154,33 @@ fn scaled_mask<T: Real>(result: &mut [T], scale: T, gradient: &[T], activated: O
             }
         }
     })
+}
+
+/// Values in the plan's layout as nodes x samples x d.
+fn nodes_first<'a, T: Real>(plan: &Plan, values: &'a [T]) -> Cow<'a, [T]> {
+    if plan.nodes_first {
+        return Cow::Borrowed(values);
+    }
+    Cow::Owned(swap_leading(values, plan.samples(), plan.nodes(), plan.width))
+}
+
+/// The other way.
+fn from_nodes_first<T: Real>(plan: &Plan, values: &[T]) -> Vec<T> {
+    if plan.nodes_first {
+        return values.to_vec();
+    }
+    swap_leading(values, plan.nodes(), plan.samples(), plan.width)
+}
+
+/// An array of `length` numbers per edge, cut by target.
+fn pieces<'a, T>(plan: &Plan, mut values: &'a mut [T], length: usize) -> Vec<&'a mut [T]> {
+    let mut pieces = Vec::with_capacity(plan.nodes());
+    for row in plan.graph.offsets().windows(2) {
+        let (own, rest) = values.split_at_mut((row[1] - row[0]) * length);
+        pieces.push(own);
+        values = rest;
+    }
+    pieces
 }
 
 /// samples x nodes x d to nodes x samples x d, or back.

@@ -1,0 +1,44 @@
+//! The multiscale convolutional network: h(l + 1) = tanh(K(l) * h(l) + b(l)).
+//!
+//! A convolution is a matrix K_h. Trained on fine images it acts on coarse ones as K_H = U K_h S, trained on coarse ones on fine ones as
+//! K_h = S K_H U, with the prolongation S and the restriction U of [`PixelMap::multiscale`].
+
+use super::cnn::convolve;
+use super::maps::PixelMap;
+use super::network::Pass;
+use crate::{Error, Result};
+use burn::tensor::{Tensor, activation::tanh};
+
+/// The maps from a resolution to the training's, and back; nothing if they are the same.
+pub(super) fn maps(pass: &Pass) -> Result<Option<(PixelMap, PixelMap)>> {
+    let (side, trained) = (pass.side, pass.network.shape.side);
+    if side == trained {
+        return Ok(None);
+    }
+    let map = |from, to| {
+        PixelMap::multiscale(from, to).ok_or_else(|| {
+            let expected = format!("{trained} times or divided by a power of two");
+            Error::invalid("the images' side", expected, side, "the multiscale operators halve and double images")
+        })
+    };
+    Ok(Some((map(side, trained)?, map(trained, side)?)))
+}
+
+pub(super) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
+    let maps = maps(pass)?;
+    let mut state = images;
+    for l in 0..pass.network.config.depth {
+        state = match &maps {
+            None => convolve(pass, l, pass.side, state),
+            Some((there, back)) => {
+                let moved = there.apply(state, pass.engine);
+                back.apply(convolve(pass, l, pass.network.shape.side, moved), pass.engine)
+            }
+        };
+        state = tanh(state);
+    }
+    if let Some((there, _)) = &maps {
+        state = there.apply(state, pass.engine);
+    }
+    Ok(pass.head(state))
+}

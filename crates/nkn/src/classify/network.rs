@@ -1,0 +1,229 @@
+//! A classifier: its parameters, and the way from a batch of images to the scores of the classes.
+
+use super::config::{Architecture, Block, ClassifierConfig, ImageShape};
+use super::{cnn, multiscale_cnn, nkn, nnn, preresnet};
+use crate::Result;
+use crate::convolution::{Normalisation, Statistics, normalise};
+use crate::engine::Engine;
+use crate::kernel::{MlpShape, init_linear};
+use crate::model::{Group, ParameterTensors, Parameters};
+use crate::seed::{Seed, uniform};
+use burn::tensor::{Tensor, activation::relu};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+
+/// Running averages of the batch normalisations, by name.
+pub type Running = BTreeMap<String, Statistics>;
+
+/// A network without its numbers.
+#[derive(Debug)]
+pub struct Network {
+    /// What it looks like.
+    pub config: ClassifierConfig,
+    /// The sizes of the images that it is trained with.
+    pub shape: ImageShape,
+    /// Kernel graphs, by resolution and batch: made once.
+    pub(super) graphs: Mutex<HashMap<nkn::GraphKey, Arc<nkn::Graph>>>,
+}
+
+/// Where the normalisations of a pass take their statistics.
+pub enum Norms<'a> {
+    /// From the batch: training. What was seen is left here.
+    Batch(&'a Mutex<Running>),
+    /// From the running averages: prediction.
+    Running(&'a Running),
+}
+
+/// One pass through the network.
+pub struct Pass<'a> {
+    /// The network.
+    pub network: &'a Network,
+    /// Its numbers.
+    pub parameters: &'a ParameterTensors,
+    /// Statistics.
+    pub norms: Norms<'a>,
+    /// Pixels along a side of the images.
+    pub side: usize,
+    /// Which implementation.
+    pub engine: Engine,
+    /// Which of the dense layer's inputs are left out: factors, samples x inputs.
+    pub dropout: Option<Tensor<2>>,
+}
+
+impl Network {
+    /// A network for images of this shape.
+    pub fn new(config: ClassifierConfig, shape: ImageShape) -> Result<Self> {
+        config.check()?;
+        Ok(Self { config, shape, graphs: Mutex::default() })
+    }
+
+    /// The groups of parameters, zero.
+    pub fn layout(&self) -> Result<Parameters> {
+        let groups = match self.config.architecture {
+            Architecture::Nkn => nkn::layout(self)?,
+            Architecture::Cnn | Architecture::MultiscaleCnn => cnn::layout(self)?,
+            Architecture::Nnn => nnn::layout(self)?,
+            Architecture::Preresnet => preresnet::layout(self)?,
+        };
+        Ok(Parameters { groups })
+    }
+
+    /// Random numbers: convolutions as He et al. draw them, everything else as PyTorch does; normalisations begin with scale 1 and shift 0,
+    /// sources with 0.
+    pub fn init(&self, seed: Seed) -> Result<Parameters> {
+        let mut parameters = self.layout()?;
+        for group in &mut parameters.groups {
+            let seed = seed.derive(&group.name, 0);
+            group.values = initial(group, seed);
+        }
+        Ok(parameters)
+    }
+
+    /// The normalisations' names and numbers of channels.
+    pub fn norms(&self) -> Result<Vec<(String, usize)>> {
+        let groups = self.layout()?.groups.into_iter();
+        Ok(groups.filter(|g| is_norm(g)).map(|g| (g.name.clone(), g.values.len() / 2)).collect())
+    }
+
+    /// Running averages before the first batch: mean 0, variance 1.
+    pub fn running(&self) -> Result<Running> {
+        let fresh = |channels: usize| Statistics { mean: vec![0.0; channels], variance: vec![1.0; channels] };
+        Ok(self.norms()?.into_iter().map(|(name, channels)| (name, fresh(channels))).collect())
+    }
+
+    /// Width of the dense layer's input, for networks that have one after their layers.
+    pub fn head_inputs(&self) -> usize {
+        let side = if self.config.architecture == Architecture::Nkn { self.config.reference } else { self.shape.side };
+        side * side * self.config.width
+    }
+
+    /// Operations of the products of a forward pass over a batch of training images.
+    pub fn flops(&self, samples: usize) -> Result<f64> {
+        let (width, side) = (self.config.width as f64, self.shape.side as f64);
+        let nodes = side * side;
+        let head = 2.0 * samples as f64 * (self.head_inputs() * self.config.head) as f64;
+        Ok(match self.config.architecture {
+            Architecture::Nkn => head + nkn::flops(self, self.shape.side, samples, self.config.depth)?,
+            Architecture::Cnn | Architecture::MultiscaleCnn => {
+                head + cnn::convolutions(self).iter().map(|c| c.flops(samples)).sum::<f64>()
+            }
+            Architecture::Nnn => {
+                head + samples as f64 * 2.0 * nodes * nodes * width * (1.0 + self.config.depth as f64)
+            }
+            Architecture::Preresnet => {
+                let block = match self.config.block {
+                    Block::None => 0.0,
+                    Block::Nnn => samples as f64 * 2.0 * nodes * nodes * width * (1.0 + self.config.depth as f64),
+                    Block::Nkn => self.config.depth as f64 * nkn::flops(self, self.shape.side, samples, 1)?,
+                };
+                block + preresnet::convolutions(self).iter().map(|c| c.flops(samples)).sum::<f64>()
+            }
+        })
+    }
+}
+
+fn is_norm(group: &Group) -> bool {
+    group.name.rsplit('.').next().is_some_and(|name| name.starts_with("norm"))
+}
+
+/// The first values of a group, by the shape of its entries.
+fn initial(group: &Group, seed: Seed) -> Vec<f32> {
+    if is_norm(group) {
+        let channels = group.values.len() / 2;
+        return [vec![1.0; channels], vec![0.0; channels]].concat();
+    }
+    let mut values = Vec::with_capacity(group.values.len());
+    for (index, entry) in group.entries.iter().enumerate() {
+        let seed = seed.derive("entry", index as u64);
+        match entry.shape.as_slice() {
+            [outputs, inputs] => {
+                // A bias that follows is drawn with its weight.
+                let drawn = init_linear(*inputs, *outputs, seed);
+                let has_bias = group.entries.get(index + 1).is_some_and(|next| next.shape == [*outputs]);
+                values.extend_from_slice(&drawn[..if has_bias { drawn.len() } else { inputs * outputs }]);
+            }
+            [outputs, inputs, height, width] => {
+                let bound = (6.0 / (inputs * height * width) as f64).sqrt();
+                let mut rng = seed.rng();
+                let count = outputs * inputs * height * width;
+                values.extend((0..count).map(|_| uniform(&mut rng, -bound, bound) as f32));
+            }
+            _ => {}
+        }
+        values.resize(entry.range().end.max(values.len()), 0.0);
+    }
+    values.truncate(group.values.len());
+    values
+}
+
+impl Pass<'_> {
+    /// The scores of the classes, samples x classes, from images of nodes x samples x channels.
+    pub fn forward(&self, images: Tensor<3>) -> Result<Tensor<2>> {
+        match self.network.config.architecture {
+            Architecture::Nkn => nkn::forward(self, images),
+            Architecture::Cnn => cnn::forward(self, images),
+            Architecture::MultiscaleCnn => multiscale_cnn::forward(self, images),
+            Architecture::Nnn => nnn::forward(self, images),
+            Architecture::Preresnet => preresnet::forward(self, images),
+        }
+    }
+
+    /// A linear layer over the last axis, with its bias.
+    pub(super) fn linear(&self, name: &str, rows: Tensor<2>, outputs: usize) -> Tensor<2> {
+        let [_, inputs] = rows.dims();
+        affine(rows, self.parameters.get(name), inputs, outputs)
+    }
+
+    /// Dense, ReLU, dense: the head that the paper gives its networks. The state must have the nodes that the head was made for.
+    pub(super) fn head(&self, state: Tensor<3>) -> Tensor<2> {
+        let [nodes, samples, channels] = state.dims();
+        let (inputs, hidden) = (nodes * channels, self.network.config.head);
+        let mut rows = state.swap_dims(0, 1).reshape([samples, inputs]);
+        if let Some(factors) = &self.dropout {
+            rows = rows * factors.clone();
+        }
+        let parameters = self.parameters.get("head");
+        let split = hidden * (inputs + 1);
+        let [length] = parameters.dims();
+        let rows = relu(affine(rows, parameters.clone().slice(0..split), inputs, hidden));
+        affine(rows, parameters.slice(split..length), hidden, self.network.shape.classes)
+    }
+
+    /// Batch normalisation and ReLU.
+    pub(super) fn normalise(&self, name: &str, state: Tensor<3>) -> Tensor<3> {
+        let parameters = self.parameters.get(name);
+        match &self.norms {
+            Norms::Batch(seen) => {
+                let place = Arc::new(Mutex::new(None));
+                let result = normalise(state, parameters, &Normalisation::Batch(place.clone()), self.engine);
+                if let Some(statistics) = place.lock().expect("nobody panics with it").take() {
+                    seen.lock().expect("nobody panics with it").insert(name.to_string(), statistics);
+                }
+                result
+            }
+            Norms::Running(running) => {
+                let statistics = Normalisation::Fixed(running[name].clone());
+                normalise(state, parameters, &statistics, self.engine)
+            }
+        }
+    }
+
+    /// Whether this is a training's pass.
+    pub(super) fn is_training(&self) -> bool {
+        matches!(self.norms, Norms::Batch(_))
+    }
+}
+
+/// rows W^T + b, with W (outputs x inputs) and b in one vector.
+fn affine(rows: Tensor<2>, parameters: Tensor<1>, inputs: usize, outputs: usize) -> Tensor<2> {
+    let split = inputs * outputs;
+    let weight = parameters.clone().slice(0..split).reshape([outputs, inputs]);
+    let bias = parameters.slice(split..split + outputs).reshape([1, outputs]);
+    rows.matmul(weight.transpose()) + bias
+}
+
+/// Dense, ReLU, dense.
+pub(super) fn head_group(network: &Network) -> Result<Group> {
+    let widths = [network.head_inputs(), network.config.head, network.shape.classes];
+    Ok(Group::perceptron("head", &MlpShape::new("head", &widths)?))
+}

@@ -1,0 +1,228 @@
+//! The nonlocal kernel network on images (Section 5.3 of the paper):
+//!
+//! h(x, t + dt) = h(x, t) + dt ( integral over |y - x| < r of k(x, y) (h(y, t) - h(x, t)) dy - R(x) h(x, t) + c )
+//!
+//! with h(x, 0) = P (x, b(x)) + p and u(x) = Q h(x, T) + q. The paper's network is affine in the pixels up to here, so its readout must not be: u is averaged onto a
+//! fixed reference grid, which any resolution can feed, and goes through a dense layer with ReLU.
+//!
+//! The kernel network sees x, scaled to the square from -1 to 1, and (y - x) / r: the same functions as k(x, y), in coordinates of size one.
+//! It does not see the image, so there is one block per edge for any batch.
+
+use super::maps::PixelMap;
+use super::network::{Network, Pass, head_group};
+use crate::Result;
+use crate::domain::connect_pixels;
+use crate::kernel::{MlpShape, RowTable, mlp};
+use crate::model::{Group, evolve_plainly};
+use crate::operator::{Parts, Plan, Purpose, Update, evolve};
+use burn::tensor::{Tensor, TensorData};
+use std::sync::Arc;
+
+/// Resolution, samples, layers, whether derivatives are wanted.
+pub type GraphKey = (usize, usize, usize, bool);
+
+/// The edges of an image with what the kernel and the reaction see.
+#[derive(Debug)]
+pub struct Graph {
+    plan: Arc<Plan>,
+    edges: Vec<f32>,
+    points: Vec<f32>,
+}
+
+fn kernel_shape(network: &Network) -> Result<MlpShape> {
+    let d = network.config.width;
+    MlpShape::new("kernel", &[&[4], network.config.kernel.as_slice(), &[d * d]].concat())
+}
+
+fn reaction_shape(network: &Network) -> Result<MlpShape> {
+    let d = network.config.width;
+    MlpShape::new("reaction", &[&[2], network.config.reaction.as_slice(), &[d * d]].concat())
+}
+
+/// Kernel, reaction and source of one step's equation.
+pub(super) fn equation(network: &Network, prefix: &str) -> Result<Vec<Group>> {
+    let name = |part: &str| format!("{prefix}{part}");
+    Ok(vec![
+        Group::perceptron(&name("kernel"), &kernel_shape(network)?),
+        Group::perceptron(&name("reaction"), &reaction_shape(network)?),
+        Group::new(&name("source"), vec![(name("source"), vec![network.config.width])]),
+    ])
+}
+
+pub(super) fn layout(network: &Network) -> Result<Vec<Group>> {
+    let d = network.config.width;
+    let mut groups = vec![Group::linear("lift", 2 + network.shape.channels, d)];
+    groups.extend(equation(network, "")?);
+    groups.push(Group::linear("project", d, d));
+    groups.push(head_group(network)?);
+    Ok(groups)
+}
+
+/// Operations of the products of a forward evolution.
+pub(super) fn flops(network: &Network, side: usize, samples: usize, depth: usize) -> Result<f64> {
+    let plan = &graph(network, (side, samples, depth, false))?.plan;
+    let d = network.config.width as f64;
+    // The diagonal block is a product too.
+    let evolution = 2.0 * d * d * ((plan.edges() + plan.nodes()) * samples * depth) as f64;
+    let kernel = plan.edges() as f64 * kernel_shape(network)?.flops();
+    Ok(evolution + kernel + plan.nodes() as f64 * reaction_shape(network)?.flops())
+}
+
+/// The coordinates of a pixel's middle, from -1 to 1.
+fn coordinates(side: usize) -> Vec<[f64; 2]> {
+    let at = |i: usize| (2 * i + 1) as f64 / side as f64 - 1.0;
+    (0..side * side).map(|node| [at(node / side), at(node % side)]).collect()
+}
+
+fn graph(network: &Network, key: GraphKey) -> Result<Arc<Graph>> {
+    let mut graphs = network.graphs.lock().expect("nobody panics with it");
+    if let Some(graph) = graphs.get(&key) {
+        return Ok(graph.clone());
+    }
+    let (side, samples, depth, training) = key;
+    let config = &network.config;
+    let extent = network.shape.extent;
+    let edges = connect_pixels(side, extent, config.radius, config.quadrature)?;
+    let places = coordinates(side);
+    let mut inputs = Vec::with_capacity(4 * edges.edges());
+    for x in 0..edges.nodes() {
+        for (y, _) in edges.row(x) {
+            let apart = |axis: usize| (places[y][axis] - places[x][axis]) * extent / 2.0 / config.radius;
+            inputs.extend([places[x][0], places[x][1], apart(0), apart(1)].map(|v| v as f32));
+        }
+    }
+    let hidden = kernel_shape(network)?.hidden();
+    let purpose = Purpose {
+        features: config.kernel.last().copied().unwrap_or(4),
+        hidden_flops: hidden.map_or(0.0, |hidden| hidden.flops()),
+        rectified: !config.kernel.is_empty(),
+        training,
+        nodes_first: true,
+        budget: f64::INFINITY,
+    };
+    let update = Update::DiffusionReaction { step: 1.0 / config.depth as f64 };
+    let rows = RowTable::shared(edges.edges(), samples);
+    let plan = Arc::new(Plan::new(config.width, depth, update, edges, rows, &purpose));
+    let points = places.iter().flatten().map(|&v| v as f32).collect();
+    let graph = Arc::new(Graph { plan, edges: inputs, points });
+    // The last batch of an epoch is smaller than the others; more sizes than these do not occur at a time.
+    if graphs.len() >= 8 {
+        graphs.clear();
+    }
+    graphs.insert(key, graph.clone());
+    Ok(graph)
+}
+
+/// Some steps of the equation whose groups have this prefix.
+pub(super) fn steps(pass: &Pass, prefix: &str, state: Tensor<3>, depth: usize) -> Result<Tensor<3>> {
+    let network = pass.network;
+    let [nodes, samples, _] = state.dims();
+    let side = nodes.isqrt();
+    let graph = graph(network, (side, samples, depth, pass.is_training()))?;
+    let options = (&state.device(), state.dtype());
+    let edges = graph.edges.len() / 4;
+    let inputs = Tensor::<2>::from_data(TensorData::new(graph.edges.clone(), [edges, 4]), options);
+    let points = Tensor::<2>::from_data(TensorData::new(graph.points.clone(), [nodes, 2]), options);
+    let get = |part: &str| pass.parameters.get(&format!("{prefix}{part}"));
+    let (shape, kernel) = (kernel_shape(network)?, get("kernel"));
+    let (features, split) = match shape.hidden() {
+        Some(hidden) => {
+            let split = hidden.parameters();
+            (mlp(inputs, kernel.clone().slice(0..split), &hidden, pass.engine), split)
+        }
+        None => (inputs, 0),
+    };
+    let parts = Parts {
+        initial: state,
+        features,
+        last_layer: kernel.slice(split..shape.parameters()),
+        reaction: mlp(points, get("reaction"), &reaction_shape(network)?, pass.engine),
+        source: get("source"),
+    };
+    if pass.engine.is_fused(&parts.initial.device()) {
+        return Ok(evolve(parts, graph.plan.clone()));
+    }
+    let parts = Parts { initial: parts.initial.clone().swap_dims(0, 1), ..parts };
+    Ok(evolve_plainly(parts, &graph.plan).swap_dims(0, 1))
+}
+
+pub(super) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
+    let network = pass.network;
+    let d = network.config.width;
+    let [nodes, samples, channels] = images.dims();
+    // P (x, b(x)) + p: the part of x is the same for all samples.
+    let lift = pass.parameters.get("lift");
+    let inputs = 2 + channels;
+    let weight = lift.clone().slice(0..inputs * d).reshape([d, inputs]);
+    let points: Vec<f32> = coordinates(pass.side).into_iter().flatten().map(|v| v as f32).collect();
+    let points =
+        Tensor::<2>::from_data(TensorData::new(points, [nodes, 2]), (&images.device(), images.dtype()));
+    let place = points.matmul(weight.clone().slice([0..d, 0..2]).transpose())
+        + lift.slice(inputs * d..(inputs + 1) * d).reshape([1, d]);
+    let seen = images.reshape([nodes * samples, channels]).matmul(weight.slice([0..d, 2..inputs]).transpose());
+    let state = seen.reshape([nodes, samples, d]) + place.reshape([nodes, 1, d]);
+    let state = steps(pass, "", state, network.config.depth)?;
+    // Averaging and Q commute; the average leaves less to multiply.
+    let reference = network.config.reference;
+    let state = PixelMap::average(pass.side, reference).apply(state, pass.engine);
+    let output = pass.linear("project", state.reshape([reference * reference * samples, d]), d);
+    Ok(pass.head(output.reshape([reference * reference, samples, d])))
+}
+
+/// The learned kernel around one pixel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stencil {
+    /// The radius, in pixels of the original images.
+    pub radius: f64,
+    /// The pixel's middle: row and column, in pixels of the original images.
+    pub at: (f64, f64),
+    /// Where each neighbour lies from there: rows and columns, in the same unit.
+    pub offsets: Vec<(f64, f64)>,
+    /// The width of a neighbour's cell.
+    pub cell: f64,
+    /// w K of each neighbour, d x d, row by row.
+    pub blocks: Vec<Vec<f64>>,
+}
+
+/// The kernel of the equation with this prefix, around the pixel in this row and column of the training's grid.
+pub fn stencil(
+    network: &Network,
+    parameters: &crate::model::Parameters,
+    prefix: &str,
+    (row, column): (usize, usize),
+) -> Result<Stencil> {
+    let side = network.shape.side;
+    let graph = graph(network, (side, 1, 1, false))?;
+    let x = row * side + column;
+    let shape = kernel_shape(network)?;
+    let device = burn::tensor::Device::flex();
+    let edges: Vec<(usize, (u32, u32, f64))> =
+        graph.plan.edge_list().into_iter().enumerate().filter(|(_, edge)| edge.0 as usize == x).collect();
+    let inputs: Vec<f32> = edges.iter().flat_map(|(e, _)| &graph.edges[4 * e..4 * e + 4]).copied().collect();
+    let inputs = Tensor::<2>::from_data(TensorData::new(inputs, [edges.len(), 4]), &device);
+    let values = parameters.group(&format!("{prefix}kernel")).values.clone();
+    let length = values.len();
+    let kernel = Tensor::<1>::from_data(TensorData::new(values, [length]), &device);
+    let blocks: Vec<f64> =
+        mlp(inputs, kernel, &shape, crate::engine::Engine::Automatic).into_data().iter::<f64>().collect();
+    let cell = network.shape.extent / side as f64;
+    let middle = |at: usize| (at as f64 + 0.5) * cell;
+    let size = network.config.width * network.config.width;
+    Ok(Stencil {
+        radius: network.config.radius,
+        at: (middle(row), middle(column)),
+        offsets: edges
+            .iter()
+            .map(|(_, (_, y, _))| {
+                let y = *y as usize;
+                (middle(y / side) - middle(row), middle(y % side) - middle(column))
+            })
+            .collect(),
+        cell,
+        blocks: blocks
+            .chunks_exact(size)
+            .zip(&edges)
+            .map(|(block, (_, (_, _, weight)))| block.iter().map(|k| weight * k).collect())
+            .collect(),
+    })
+}

@@ -1,0 +1,39 @@
+//! The nonlocal neural network: a dense layer of 16 features at each pixel, then
+//!
+//! h_i(l + 1) = h_i(l) + R(l) sum_j k(i, j) (h_j(l) - h_i(l))
+//!
+//! L times with a given affinity k and learned R(l), then the dense head. At another resolution the features are interpolated to that of the head.
+
+use super::affinity::nonlocal;
+use super::maps::PixelMap;
+use super::network::{Network, Pass, head_group};
+use crate::Result;
+use crate::model::Group;
+use burn::tensor::Tensor;
+
+/// The matrices R of all steps.
+pub(super) fn block(network: &Network) -> Group {
+    let d = network.config.width;
+    let entry = |l: usize| (format!("nonlocal.{l}.weight"), vec![d, d]);
+    Group::new("nonlocal", (0..network.config.depth).map(entry).collect())
+}
+
+pub(super) fn layout(network: &Network) -> Result<Vec<Group>> {
+    Ok(vec![
+        Group::linear("lift", network.shape.channels, network.config.width),
+        block(network),
+        head_group(network)?,
+    ])
+}
+
+pub(super) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
+    let [nodes, samples, channels] = images.dims();
+    let d = pass.network.config.width;
+    let state = pass.linear("lift", images.reshape([nodes * samples, channels]), d).reshape([nodes, samples, d]);
+    let mut state = nonlocal(state.clone(), pass.parameters.get("nonlocal"), state, pass.engine);
+    let trained = pass.network.shape.side;
+    if pass.side != trained {
+        state = PixelMap::bilinear(pass.side, trained).apply(state, pass.engine);
+    }
+    Ok(pass.head(state))
+}

@@ -1,0 +1,237 @@
+//! Batch normalisation followed by ReLU, as one operation: two passes over the state instead of six.
+
+use crate::engine::Engine;
+use crate::linalg::{Real, vectorised};
+use crate::operation::{INPUTS, Operation, operate};
+use burn::tensor::{Tensor, TensorData, activation::relu};
+use rayon::prelude::*;
+use std::sync::{Arc, Mutex};
+
+/// Added to the variance.
+const EPSILON: f64 = 1e-5;
+/// Rows of a piece: few enough for the second-level cache.
+const PIECE: usize = 2048;
+
+/// Mean and variance of every channel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statistics {
+    /// Means.
+    pub mean: Vec<f64>,
+    /// Variances.
+    pub variance: Vec<f64>,
+}
+
+/// Where a normalisation's statistics come from.
+#[derive(Clone, Debug)]
+pub enum Normalisation {
+    /// From the batch; they are left here for the running averages.
+    Batch(Arc<Mutex<Option<Statistics>>>),
+    /// Given: predictions.
+    Fixed(Statistics),
+}
+
+/// relu(scale (x - mean) / deviation + shift) of a state (nodes x samples x channels), channel by channel; `parameters` is the scales, then the shifts.
+pub fn normalise(input: Tensor<3>, parameters: Tensor<1>, source: &Normalisation, engine: Engine) -> Tensor<3> {
+    if engine.is_fused(&input.device()) {
+        let operation = Fused { source: source.clone(), used: Mutex::new(None) };
+        return operate(input, [Some(parameters), None], None, Arc::new(operation));
+    }
+    let [_, _, channels] = input.dims();
+    let row = |from: usize| parameters.clone().slice(from * channels..(from + 1) * channels).reshape([1, 1, channels]);
+    let (mean, variance) = match source {
+        Normalisation::Batch(observed) => {
+            let mean = input.clone().mean_dim(0).mean_dim(1);
+            let centred = input.clone() - mean.clone();
+            let variance = (centred.clone() * centred).mean_dim(0).mean_dim(1);
+            let values = |tensor: &Tensor<3>| tensor.clone().into_data().iter::<f64>().collect();
+            let statistics = Statistics { mean: values(&mean), variance: values(&variance) };
+            *observed.lock().expect("nobody panics with it") = Some(statistics);
+            (mean, variance)
+        }
+        Normalisation::Fixed(statistics) => {
+            let upload = |values: &[f64]| {
+                let data = TensorData::new(values.to_vec(), [1, 1, channels]);
+                Tensor::<3>::from_data(data, (&input.device(), input.dtype()))
+            };
+            (upload(&statistics.mean), upload(&statistics.variance))
+        }
+    };
+    relu((input - mean) / (variance + EPSILON).sqrt() * row(0) + row(1))
+}
+
+#[derive(Debug)]
+struct Fused {
+    source: Normalisation,
+    /// What the forward pass has used.
+    used: Mutex<Option<Statistics>>,
+}
+
+/// Sums over all rows, per channel, of what `piece` makes of some rows; pieces and their order do not depend on the number of threads.
+fn sums<const N: usize>(
+    count: usize,
+    channels: usize,
+    piece: impl Fn(std::ops::Range<usize>) -> [Vec<f64>; N] + Sync,
+) -> [Vec<f64>; N] {
+    let starts: Vec<usize> = (0..count).step_by(PIECE).collect();
+    let parts: Vec<[Vec<f64>; N]> =
+        starts.par_iter().map(|&start| piece(start..count.min(start + PIECE))).collect();
+    let mut total = std::array::from_fn(|_| vec![0.0; channels]);
+    for part in parts {
+        for (total, part) in total.iter_mut().zip(part) {
+            total.iter_mut().zip(part).for_each(|(t, p)| *t += p);
+        }
+    }
+    total
+}
+
+fn doubles<T: Real>(values: &[T]) -> Vec<f64> {
+    values.iter().map(|v| v.to_f64()).collect()
+}
+
+/// Mean and variance: within a piece around the piece's own mean, so that nothing is lost when the mean is large.
+fn statistics<T: Real>(input: &[T], channels: usize) -> Statistics {
+    let count = input.len() / channels;
+    let starts: Vec<usize> = (0..count).step_by(PIECE).collect();
+    let parts: Vec<(f64, Vec<f64>, Vec<f64>)> = starts
+        .par_iter()
+        .map(|&start| {
+            let rows = &input[start * channels..count.min(start + PIECE) * channels];
+            let number = rows.len() / channels;
+            let mut mean = vec![T::ZERO; channels];
+            let mut squares = vec![T::ZERO; channels];
+            vectorised(|| {
+                for row in rows.chunks_exact(channels) {
+                    mean.iter_mut().zip(row).for_each(|(m, &x)| *m += x);
+                }
+                let share = T::of(1.0 / number as f64);
+                mean.iter_mut().for_each(|m| *m = *m * share);
+                for row in rows.chunks_exact(channels) {
+                    for ((s, &m), &x) in squares.iter_mut().zip(&mean).zip(row) {
+                        *s += (x - m) * (x - m);
+                    }
+                }
+            });
+            (number as f64, doubles(&mean), doubles(&squares))
+        })
+        .collect();
+    let mut mean = vec![0.0; channels];
+    for (number, part, _) in &parts {
+        mean.iter_mut().zip(part).for_each(|(m, p)| *m += number * p / count as f64);
+    }
+    let mut variance = vec![0.0; channels];
+    for (number, part, squares) in &parts {
+        for c in 0..channels {
+            variance[c] += (squares[c] + number * (part[c] - mean[c]).powi(2)) / count as f64;
+        }
+    }
+    Statistics { mean, variance }
+}
+
+fn deviations(statistics: &Statistics) -> Vec<f64> {
+    statistics.variance.iter().map(|v| (v + EPSILON).sqrt()).collect()
+}
+
+/// Factor and summand of every channel: y = relu(factor x + summand).
+fn line<T: Real>(statistics: &Statistics, parameters: &[T]) -> (Vec<T>, Vec<T>) {
+    let channels = statistics.mean.len();
+    let factors: Vec<f64> =
+        deviations(statistics).iter().zip(parameters).map(|(deviation, scale)| scale.to_f64() / deviation).collect();
+    let summand = |c: usize| parameters[channels + c].to_f64() - factors[c] * statistics.mean[c];
+    ((0..channels).map(|c| T::of(factors[c])).collect(), (0..channels).map(|c| T::of(summand(c))).collect())
+}
+
+impl Operation for Fused {
+    fn shape(&self, inputs: [&[usize]; INPUTS]) -> Vec<usize> {
+        inputs[0].to_vec()
+    }
+
+    fn forward<T: Real>(&self, [input, parameters, _, _]: [&[T]; INPUTS]) -> Vec<T> {
+        let channels = parameters.len() / 2;
+        let used = match &self.source {
+            Normalisation::Batch(observed) => {
+                let statistics = statistics(input, channels);
+                *observed.lock().expect("nobody panics with it") = Some(statistics.clone());
+                statistics
+            }
+            Normalisation::Fixed(statistics) => statistics.clone(),
+        };
+        let (factor, summand) = line(&used, parameters);
+        let mut result = vec![T::ZERO; input.len()];
+        result.par_chunks_mut(PIECE * channels).zip(input.par_chunks(PIECE * channels)).for_each(|(result, input)| {
+            vectorised(|| {
+                for (result, input) in result.chunks_exact_mut(channels).zip(input.chunks_exact(channels)) {
+                    for (((r, &x), &f), &s) in result.iter_mut().zip(input).zip(&factor).zip(&summand) {
+                        let y = f * x + s;
+                        *r = if y > T::ZERO { y } else { T::ZERO };
+                    }
+                }
+            });
+        });
+        *self.used.lock().expect("nobody panics with it") = Some(used);
+        result
+    }
+
+    fn backward<T: Real>(
+        &self,
+        [input, parameters, _, _]: [&[T]; INPUTS],
+        output: &[T],
+        gradient: &[T],
+        wanted: [bool; INPUTS],
+    ) -> [Option<Vec<T>>; INPUTS] {
+        let channels = parameters.len() / 2;
+        let count = input.len() / channels;
+        let used = self.used.lock().expect("nobody panics with it").clone().expect("the forward pass has run");
+        let mean: Vec<T> = used.mean.iter().map(|&m| T::of(m)).collect();
+        // Per channel the sum of the gradients that pass the ReLU, and of those times the centred input.
+        let [shift, product] = sums(count, channels, |rows| {
+            let span = rows.start * channels..rows.end * channels;
+            let mut shift = vec![T::ZERO; channels];
+            let mut product = vec![T::ZERO; channels];
+            vectorised(|| {
+                let lines = input[span.clone()].chunks_exact(channels).zip(output[span.clone()].chunks_exact(channels));
+                for ((x, y), g) in lines.zip(gradient[span.clone()].chunks_exact(channels)) {
+                    for c in 0..channels {
+                        let g = if y[c] > T::ZERO { g[c] } else { T::ZERO };
+                        shift[c] += g;
+                        product[c] += g * (x[c] - mean[c]);
+                    }
+                }
+            });
+            [doubles(&shift), doubles(&product)]
+        });
+        let deviation = deviations(&used);
+        let scale_gradient = product.iter().zip(&deviation).map(|(p, d)| T::of(p / d));
+        let parameters_gradient = scale_gradient.chain(shift.iter().map(|&s| T::of(s))).collect();
+        let is_batch = matches!(self.source, Normalisation::Batch(_));
+        let of = |f: &dyn Fn(usize) -> f64| -> Vec<T> { (0..channels).map(|c| T::of(f(c))).collect() };
+        let factor = of(&|c| parameters[c].to_f64() / deviation[c]);
+        let (slope, offset) = if is_batch {
+            let number = count as f64;
+            let slope = |c: usize| -parameters[c].to_f64() * product[c] / (number * deviation[c].powi(3));
+            let offset = |c: usize| -parameters[c].to_f64() * shift[c] / (number * deviation[c]);
+            (of(&slope), of(&offset))
+        } else {
+            (of(&|_| 0.0), of(&|_| 0.0))
+        };
+        let input_gradient = wanted[0].then(|| {
+            let mut result = vec![T::ZERO; input.len()];
+            let span = PIECE * channels;
+            let pieces = result.par_chunks_mut(span).zip(input.par_chunks(span));
+            let pieces = pieces.zip(output.par_chunks(span)).zip(gradient.par_chunks(span));
+            pieces.for_each(|(((result, input), output), gradient)| {
+                vectorised(|| {
+                    let lines = result.chunks_exact_mut(channels).zip(input.chunks_exact(channels));
+                    let others = output.chunks_exact(channels).zip(gradient.chunks_exact(channels));
+                    for ((r, x), (y, g)) in lines.zip(others) {
+                        for c in 0..channels {
+                            let g = if y[c] > T::ZERO { g[c] } else { T::ZERO };
+                            r[c] = factor[c] * g + slope[c] * (x[c] - mean[c]) + offset[c];
+                        }
+                    }
+                });
+            });
+            result
+        });
+        [input_gradient, wanted[1].then_some(parameters_gradient), None, None]
+    }
+}

@@ -1,0 +1,193 @@
+//! One A for all samples, by blocks: each node adds up its neighbours' blocks times the states of the whole batch.
+//!
+//! What a layer multiplies with, carry + step A, is formed once: `step w K` on the edges, everything that acts on h(x) itself on
+//! the diagonal. States are nodes x samples x d. The adjoint is the same sum with transposed blocks, taken by source; the
+//! derivative of a block is one product over all layers and samples.
+
+use super::{Gradients, Inputs, Saved, States, add_rows, from_nodes_first, last_layer, last_layer::Layout};
+use super::{mask, nodes_first, reaction_of, relu};
+use crate::buffer::Buffer;
+use crate::linalg::gathered::{Pair, Sizes, Term, gather, outer};
+use crate::linalg::{Real, vectorised};
+use crate::operator::plan::Plan;
+use rayon::prelude::*;
+
+/// Whether entry (i, j) of a block is at i d + j, or at j d + i.
+fn place(layout: Layout, d: usize, i: usize, j: usize) -> usize {
+    match layout {
+        Layout::Rows => i * d + j,
+        Layout::Columns => j * d + i,
+    }
+}
+
+/// The blocks K (one per edge) become `step w K`.
+fn scale_blocks<T: Real>(plan: &Plan, blocks: &mut [T]) {
+    let step = plan.update.step();
+    blocks.par_chunks_mut(plan.width * plan.width).zip(plan.graph.weights()).for_each(|(block, &weight)| {
+        let factor = T::of(step * weight);
+        vectorised(|| block.iter_mut().for_each(|value| *value = factor * *value));
+    });
+}
+
+/// The diagonal blocks of carry + step A, from the scaled blocks of the edges.
+fn diagonal<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T], layout: Layout) -> Buffer<T> {
+    let d = plan.width;
+    let (carry, difference) = (T::of(plan.update.carry()), T::of(plan.update.difference()));
+    let factor = T::of(plan.update.step() * plan.update.reaction_sign());
+    let mut result = Buffer::any(plan.nodes() * d * d);
+    result.par_chunks_mut(d * d).enumerate().for_each(|(x, own)| {
+        let reaction = reaction_of(plan, reaction, x);
+        for i in 0..d {
+            for j in 0..d {
+                let identity = if i == j { carry } else { T::ZERO };
+                own[place(layout, d, i, j)] = identity + factor * reaction[i * d + j];
+            }
+        }
+        if difference == T::ZERO {
+            return;
+        }
+        let edges = plan.graph.offsets()[x]..plan.graph.offsets()[x + 1];
+        vectorised(|| {
+            for block in blocks[edges.start * d * d..edges.end * d * d].chunks_exact(d * d) {
+                for (o, &b) in own.iter_mut().zip(block) {
+                    *o -= difference * b;
+                }
+            }
+        });
+    });
+    result
+}
+
+fn sizes(plan: &Plan) -> Sizes {
+    Sizes { samples: plan.samples(), rows: plan.width, columns: plan.width }
+}
+
+pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, Saved<T>) {
+    let d = plan.width;
+    let node = plan.samples() * d;
+    let mut blocks = last_layer::forward(plan, &inputs, Layout::Columns);
+    scale_blocks(plan, &mut blocks);
+    let diagonal = diagonal(plan, &blocks, inputs.reaction, Layout::Columns);
+    let step = T::of(plan.update.step());
+    let source: Vec<T> = inputs.source.iter().map(|&c| step * c).collect();
+    let mut states = States::new(plan, inputs.initial, keep);
+    for layer in 0..plan.depth {
+        let (h, next) = states.step(layer);
+        next.par_chunks_mut(node).enumerate().for_each_init(Vec::new, |terms, (x, next)| {
+            for row in next.chunks_exact_mut(d) {
+                row.copy_from_slice(&source);
+            }
+            gather(sizes(plan), &[Term { states: x * node, block: x * d * d }], h, &diagonal, next);
+            let first = plan.graph.offsets()[x];
+            terms.clear();
+            terms.extend(
+                plan.graph
+                    .row(x)
+                    .enumerate()
+                    .map(|(e, (y, _))| Term { states: y * node, block: (first + e) * d * d }),
+            );
+            gather(sizes(plan), terms, h, &blocks, next);
+            if plan.update.activates(layer, plan.depth) {
+                relu(next);
+            }
+        });
+    }
+    let (result, states) = states.finish(plan);
+    (result, Saved { states, matrix: blocks })
+}
+
+pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
+    let d = plan.width;
+    let node = plan.samples() * d;
+    let length = gradient.len();
+    let blocks = by_rows(d, &saved.matrix);
+    let diagonal = diagonal(plan, &blocks, inputs.reaction, Layout::Rows);
+    // The adjoint after each layer, where the activation lets it pass; the first is that of the initial state.
+    let mut adjoints = Buffer::any((plan.depth + 1) * length);
+    adjoints[plan.depth * length..].copy_from_slice(&nodes_first(plan, gradient));
+    for layer in (0..plan.depth).rev() {
+        let (before, after) = adjoints.split_at_mut((layer + 1) * length);
+        let (below, own) = (&mut before[layer * length..], &mut after[..length]);
+        if plan.update.activates(layer, plan.depth) {
+            mask(own, &saved.states[(layer + 1) * length..(layer + 2) * length]);
+        }
+        let own = &*own;
+        below.par_chunks_mut(node).enumerate().for_each_init(Vec::new, |terms, (y, below)| {
+            below.fill(T::ZERO);
+            gather(sizes(plan), &[Term { states: y * node, block: y * d * d }], own, &diagonal, below);
+            terms.clear();
+            let incoming = &plan.incoming[plan.source_offsets[y]..plan.source_offsets[y + 1]];
+            terms.extend(incoming.iter().map(|&edge| Term {
+                states: plan.targets[edge as usize] as usize * node,
+                block: edge as usize * d * d,
+            }));
+            gather(sizes(plan), terms, own, &blocks, below);
+        });
+    }
+    let states = &saved.states[..plan.depth * length];
+    let scaled = &adjoints[length..];
+    let (blocks, reaction) = block_gradients(plan, states, scaled, inputs.reaction.len());
+    let (features, last_layer) = last_layer::backward(plan, &inputs, &blocks);
+    let mut source = vec![T::ZERO; d];
+    add_rows(&mut source, scaled);
+    let step = T::of(plan.update.step());
+    source.iter_mut().for_each(|value| *value = step * *value);
+    Gradients { initial: from_nodes_first(plan, &adjoints[..length]), features, last_layer, reaction, source }
+}
+
+/// Blocks that lie column by column, row by row.
+fn by_rows<T: Real>(d: usize, columns: &[T]) -> Buffer<T> {
+    let mut rows = Buffer::any(columns.len());
+    rows.par_chunks_mut(d * d).zip(columns.par_chunks(d * d)).for_each(|(rows, columns)| {
+        vectorised(|| {
+            for (i, row) in rows.chunks_exact_mut(d).enumerate() {
+                for (to, from) in row.iter_mut().zip(columns[i..].iter().step_by(d)) {
+                    *to = *from;
+                }
+            }
+        })
+    });
+    rows
+}
+
+/// Derivatives of the kernel's blocks and of R.
+fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T], reaction_length: usize) -> (Vec<T>, Vec<T>) {
+    let size = plan.width * plan.width;
+    let node = plan.samples() * plan.width;
+    let length = plan.nodes() * node;
+    let step = plan.update.step();
+    let difference = T::of(plan.update.difference());
+    let sign = T::of(step * plan.update.reaction_sign());
+    let pairs = |x: usize, y: usize, pairs: &mut Vec<Pair>| {
+        pairs.clear();
+        let at = |layer: usize| Pair { left: layer * length + x * node, right: layer * length + y * node };
+        pairs.extend((0..plan.depth).map(at));
+    };
+    let mut blocks = vec![T::ZERO; plan.edges() * size];
+    let mut reaction = vec![T::ZERO; plan.nodes() * size];
+    let by_target = super::pieces(plan, &mut blocks, size);
+    by_target.into_par_iter().zip(reaction.par_chunks_mut(size)).enumerate().for_each_init(
+        Vec::new,
+        |list, (x, (blocks, own))| {
+            pairs(x, x, list);
+            outer(sizes(plan), list, scaled, states, own);
+            for (block, (y, weight)) in blocks.chunks_exact_mut(size).zip(plan.graph.row(x)) {
+                pairs(x, y, list);
+                outer(sizes(plan), list, scaled, states, block);
+                let factor = T::of(step * weight);
+                vectorised(|| {
+                    for (b, &o) in block.iter_mut().zip(&*own) {
+                        *b = factor * (*b - difference * o);
+                    }
+                });
+            }
+            own.iter_mut().for_each(|value| *value = sign * *value);
+        },
+    );
+    if reaction_length == size {
+        let mut sum = vec![T::ZERO; size];
+        add_rows(&mut sum, &reaction);
+        return (blocks, sum);
+    }
+    (blocks, reaction)
+}

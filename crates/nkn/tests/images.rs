@@ -1,0 +1,333 @@
+//! Every operation of image networks against finite differences in double precision, and against Burn's own in single precision.
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use nkn::classify::{Architecture, Block, ClassifierConfig, ImageShape, Network, Norms, Pass, PixelMap, Running, nonlocal};
+use nkn::convolution::{Convolution, Normalisation, Statistics, normalise};
+use nkn::domain::Quadrature;
+use nkn::engine::Engine;
+use nkn::model::{ParameterTensors, Parameters};
+use nkn::seed::Seed;
+use std::sync::{Arc, Mutex};
+
+fn values(count: usize, shift: usize) -> Vec<f64> {
+    (0..count).map(|i| ((i * 7 + shift * 13 + 1) as f64 * 0.731).sin()).collect()
+}
+
+/// A function of some vectors, as a network of tensors; shapes are given by the function.
+type Function<'a> = dyn Fn(&[Tensor<1>], Engine) -> Tensor<3> + 'a;
+
+/// A loss with a different weight for every number.
+fn loss(output: Tensor<3>) -> Tensor<1> {
+    let count = output.dims().iter().product();
+    let flat = output.reshape([count]);
+    let options = (&flat.device(), flat.dtype());
+    let weights = Tensor::<1>::from_data(TensorData::new(values(count, 5), [count]), options);
+    (flat * weights).sum()
+}
+
+fn upload(inputs: &[Vec<f64>], device: &Device, dtype: DType) -> Vec<Tensor<1>> {
+    let one = |v: &Vec<f64>| Tensor::<1>::from_data(TensorData::new(v.clone(), [v.len()]), (device, dtype));
+    inputs.iter().map(one).collect()
+}
+
+fn gradients(function: &Function, inputs: &[Vec<f64>], dtype: DType, engine: Engine) -> (Vec<f64>, Vec<Vec<f64>>) {
+    let device = Device::flex().autodiff();
+    let tensors: Vec<Tensor<1>> = upload(inputs, &device, dtype).into_iter().map(Tensor::require_grad).collect();
+    let output = function(&tensors, engine);
+    let result = output.clone().into_data().iter::<f64>().collect();
+    let mut gradients = loss(output).backward();
+    let take = |tensor: &Tensor<1>| match tensor.grad_remove(&mut gradients) {
+        Some(gradient) => gradient.into_data().iter::<f64>().collect(),
+        None => vec![0.0; tensor.dims()[0]],
+    };
+    (result, tensors.iter().map(take).collect())
+}
+
+fn norm(values: impl Iterator<Item = f64>) -> f64 {
+    values.map(|x| x * x).sum::<f64>().sqrt()
+}
+
+fn relative(a: &[f64], b: &[f64]) -> f64 {
+    relative_to(a, b, 1e-300)
+}
+
+/// The difference as a share of `b`, or of `floor` where `b` is next to nothing: a source before a normalisation has no effect at all.
+fn relative_to(a: &[f64], b: &[f64], floor: f64) -> f64 {
+    assert_eq!(a.len(), b.len());
+    norm(a.iter().zip(b).map(|(x, y)| x - y)) / norm(b.iter().copied()).max(floor)
+}
+
+/// The fused operation's derivatives against central differences, and fused against portable.
+fn check(name: &str, function: &Function, inputs: &[Vec<f64>]) {
+    let (_, exact) = gradients(function, inputs, DType::F64, Engine::Automatic);
+    let at = |inputs: &[Vec<f64>]| {
+        loss(function(&upload(inputs, &Device::flex(), DType::F64), Engine::Automatic)).into_scalar::<f64>()
+    };
+    let floor = 1e-2 * exact.iter().map(|g| norm(g.iter().copied())).fold(0.0, f64::max);
+    for (index, own) in exact.iter().enumerate() {
+        let stride = (inputs[index].len() / 40).max(1);
+        let places: Vec<usize> = (0..inputs[index].len()).step_by(stride).collect();
+        let difference = |&place: &usize| {
+            let step = 1e-5;
+            let moved = |by: f64| {
+                let mut inputs = inputs.to_vec();
+                inputs[index][place] += by;
+                at(&inputs)
+            };
+            (moved(step) - moved(-step)) / (2.0 * step)
+        };
+        let numeric: Vec<f64> = places.iter().map(difference).collect();
+        let picked: Vec<f64> = places.iter().map(|&place| own[place]).collect();
+        let error = relative_to(&picked, &numeric, floor);
+        assert!(error < 1e-6, "{name}: input {index} differs by {error:e}");
+    }
+    compare(name, function, inputs);
+}
+
+/// The fused operation against the portable one.
+fn compare(name: &str, function: &Function, inputs: &[Vec<f64>]) {
+    let (fused, fused_gradients) = gradients(function, inputs, DType::F32, Engine::Automatic);
+    let (plain, plain_gradients) = gradients(function, inputs, DType::F32, Engine::Portable);
+    let error = relative(&fused, &plain);
+    assert!(error < 1e-5, "{name}: the outputs differ by {error:e}");
+    let floor = 1e-2 * plain_gradients.iter().map(|g| norm(g.iter().copied())).fold(0.0, f64::max);
+    for (index, (fused, plain)) in fused_gradients.iter().zip(&plain_gradients).enumerate() {
+        let error = relative_to(fused, plain, floor);
+        assert!(error < 1e-5, "{name}: the derivatives of input {index} differ by {error:e}");
+    }
+}
+
+#[test]
+fn convolutions() {
+    for (side, filter, stride, inputs, outputs, samples) in [
+        (5, 3, 1, 3, 16, 2),
+        (6, 3, 2, 16, 32, 3),
+        (5, 3, 2, 16, 16, 2),
+        (6, 1, 2, 16, 32, 2),
+        (4, 3, 1, 16, 16, 13),
+        (4, 3, 1, 5, 7, 2),
+        (7, 5, 1, 2, 16, 1),
+        (1, 3, 1, 16, 16, 2),
+    ] {
+        let shape = Convolution { side, filter, stride, inputs, outputs };
+        let out = shape.side_out();
+        let sizes = [side * side * samples * inputs, shape.weights(), outputs, out * out * samples * outputs];
+        let data: Vec<Vec<f64>> = sizes.iter().enumerate().map(|(i, &n)| values(n, i)).collect();
+        let all = |t: &[Tensor<1>], engine| {
+            let input = t[0].clone().reshape([side * side, samples, inputs]);
+            let residual = t[3].clone().reshape([out * out, samples, outputs]);
+            shape.apply(input, t[1].clone(), Some(t[2].clone()), Some(residual), engine)
+        };
+        check(&format!("{shape:?}"), &all, &data);
+        let bare = |t: &[Tensor<1>], engine| {
+            shape.apply(t[0].clone().reshape([side * side, samples, inputs]), t[1].clone(), None, None, engine)
+        };
+        check(&format!("{shape:?}, bare"), &bare, &data[..2]);
+    }
+}
+
+#[test]
+fn normalisations() {
+    for (nodes, samples, channels) in [(9, 2, 16), (4, 3, 5), (700, 4, 16)] {
+        let data = [values(nodes * samples * channels, 0), values(2 * channels, 3)];
+        let batch = |t: &[Tensor<1>], engine| {
+            let source = Normalisation::Batch(Arc::new(Mutex::new(None)));
+            normalise(t[0].clone().reshape([nodes, samples, channels]), t[1].clone(), &source, engine)
+        };
+        // Among tens of thousands of numbers some are so near zero that a difference steps over the kink of the ReLU.
+        let check = if nodes > 100 { compare } else { check };
+        check("batch", &batch, &data);
+        let fixed = |t: &[Tensor<1>], engine| {
+            let statistics =
+                Statistics { mean: values(channels, 1), variance: values(channels, 2).iter().map(|v| v.abs()).collect() };
+            let source = Normalisation::Fixed(statistics);
+            normalise(t[0].clone().reshape([nodes, samples, channels]), t[1].clone(), &source, engine)
+        };
+        check("fixed", &fixed, &data);
+    }
+}
+
+/// A large mean does not spoil the variance.
+#[test]
+fn statistics_of_a_batch() {
+    let (nodes, samples, channels) = (3000, 2, 3);
+    let input: Vec<f64> = values(nodes * samples * channels, 0).iter().map(|v| 1000.0 + v).collect();
+    let seen = Arc::new(Mutex::new(None));
+    let tensors = upload(&[input.clone(), vec![1.0; 6]], &Device::flex(), DType::F32);
+    let state = tensors[0].clone().reshape([nodes, samples, channels]);
+    normalise(state, tensors[1].clone(), &Normalisation::Batch(seen.clone()), Engine::Automatic);
+    let seen = seen.lock().unwrap().clone().unwrap();
+    for c in 0..channels {
+        let own: Vec<f64> = input.iter().skip(c).step_by(channels).map(|v| f64::from(*v as f32)).collect();
+        let mean = own.iter().sum::<f64>() / own.len() as f64;
+        let variance = own.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / own.len() as f64;
+        assert!((seen.mean[c] / mean - 1.0).abs() < 1e-6);
+        assert!((seen.variance[c] / variance - 1.0).abs() < 1e-3, "{} {variance}", seen.variance[c]);
+    }
+}
+
+#[test]
+fn maps_between_resolutions() {
+    let (samples, channels) = (2, 3);
+    for (from, map) in [
+        (6, PixelMap::average(6, 3)),
+        (4, PixelMap::average(4, 6)),
+        (4, PixelMap::bilinear(4, 7)),
+        (3, PixelMap::multiscale(3, 6).unwrap()),
+        (8, PixelMap::multiscale(8, 2).unwrap()),
+    ] {
+        let data = [values(from * from * samples * channels, 0)];
+        let apply = |t: &[Tensor<1>], engine| map.apply(t[0].clone().reshape([from * from, samples, channels]), engine);
+        check("map", &apply, &data);
+    }
+}
+
+#[test]
+fn nonlocal_steps() {
+    let (nodes, samples, d) = (9, 3, 4);
+    let data = [values(nodes * samples * d, 0), values(3 * d * d, 1)];
+    let given = values(nodes * samples * d, 2);
+    let apply = |t: &[Tensor<1>], engine| {
+        let options = (&t[0].device(), t[0].dtype());
+        let given = Tensor::<3>::from_data(TensorData::new(given.clone(), [nodes, samples, d]), options);
+        nonlocal(t[0].clone().reshape([nodes, samples, d]), t[1].clone(), given, engine)
+    };
+    check("nonlocal", &apply, &data);
+}
+
+fn network(architecture: Architecture, block: Block) -> Network {
+    let config = ClassifierConfig {
+        architecture,
+        block,
+        depth: 2,
+        width: 4,
+        radius: 2.0,
+        quadrature: Quadrature::Overlap,
+        kernel: vec![5],
+        reaction: vec![3],
+        reference: 3,
+        head: 6,
+        dropout: 0.0,
+    };
+    Network::new(config, ImageShape { side: 6, channels: 2, extent: 6.0, classes: 3 }).unwrap()
+}
+
+fn all_networks() -> Vec<Network> {
+    vec![
+        network(Architecture::Nkn, Block::None),
+        network(Architecture::Cnn, Block::None),
+        network(Architecture::MultiscaleCnn, Block::None),
+        network(Architecture::Nnn, Block::None),
+        network(Architecture::Preresnet, Block::None),
+        network(Architecture::Preresnet, Block::Nnn),
+        network(Architecture::Preresnet, Block::Nkn),
+    ]
+}
+
+fn tensors(parameters: &Parameters, from: &[Tensor<1>]) -> ParameterTensors {
+    ParameterTensors::new(parameters.groups.iter().map(|g| g.name.clone()).zip(from.iter().cloned()).collect())
+}
+
+/// Whole networks in training: every group of parameters. (Affinities are given, so the networks that make them from parameters are
+/// compared with their portable version alone.)
+#[test]
+fn networks_in_training() {
+    for network in all_networks() {
+        let name = network.config.name();
+        let parameters = network.init(Seed::new(3)).unwrap();
+        let samples = 3;
+        let images = values(36 * samples * 2, 9);
+        let data: Vec<Vec<f64>> = parameters
+            .groups
+            .iter()
+            .map(|g| g.values.iter().enumerate().map(|(i, &v)| f64::from(v) + 0.05 * (i as f64).cos()).collect())
+            .collect();
+        let function = |t: &[Tensor<1>], engine| {
+            let seen = Mutex::new(Running::new());
+            let parameters = tensors(&parameters, t);
+            let options = (&t[0].device(), t[0].dtype());
+            let images = Tensor::<3>::from_data(TensorData::new(images.clone(), [36, samples, 2]), options);
+            let norms = Norms::Batch(&seen);
+            let pass = Pass { network: &network, parameters: &parameters, norms, side: 6, engine, dropout: None };
+            pass.forward(images).unwrap().reshape([samples, 3, 1])
+        };
+        if name.starts_with("nnn") {
+            let (fused, own) = gradients(&function, &data, DType::F64, Engine::Automatic);
+            let (plain, other) = gradients(&function, &data, DType::F64, Engine::Portable);
+            assert!(relative(&fused, &plain) < 1e-10, "{name}");
+            for (own, other) in own.iter().zip(&other) {
+                assert!(relative(own, other) < 1e-9, "{name}");
+            }
+        } else {
+            check(&name, &function, &data);
+        }
+    }
+}
+
+/// Every network answers at other resolutions, the same with fused and portable operations.
+#[test]
+fn networks_at_other_resolutions() {
+    for network in all_networks() {
+        let parameters = network.init(Seed::new(4)).unwrap();
+        let running = network.running().unwrap();
+        for side in [3, 6, 12] {
+            let samples = 2;
+            let run = |engine| -> Vec<f64> {
+                let device = Device::flex();
+                let tensors = parameters.tensors(&device, DType::F32);
+                let data = TensorData::new(values(side * side * samples * 2, 1), [side * side, samples, 2]);
+                let images = Tensor::<3>::from_data(data, (&device, DType::F32));
+                let norms = Norms::Running(&running);
+                let pass = Pass { network: &network, parameters: &tensors, norms, side, engine, dropout: None };
+                pass.forward(images).unwrap().into_data().iter::<f64>().collect()
+            };
+            let (fused, plain) = (run(Engine::Automatic), run(Engine::Portable));
+            assert_eq!(fused.len(), samples * 3);
+            assert!(relative(&fused, &plain) < 1e-5, "{} at {side}", network.config.name());
+        }
+    }
+}
+
+/// A smooth image at twice the resolution gets nearly the same answer from the nonlocal kernel network, and not from the convolutions.
+#[test]
+fn the_kernel_network_does_not_depend_on_the_resolution() {
+    let at = |network: &Network, side: usize| -> Vec<f64> {
+        let parameters = network.init(Seed::new(5)).unwrap();
+        let device = Device::flex();
+        let tensors = parameters.tensors(&device, DType::F32);
+        let pixel = |i: usize| (i as f64 + 0.5) / side as f64;
+        let image = |node: usize| (3.0 * pixel(node / side)).sin() * (2.0 * pixel(node % side)).cos();
+        let data: Vec<f64> = (0..side * side).flat_map(|node| [image(node), 1.0 - image(node)]).collect();
+        let images = Tensor::<3>::from_data(TensorData::new(data, [side * side, 1, 2]), (&device, DType::F32));
+        let running = network.running().unwrap();
+        let norms = Norms::Running(&running);
+        let pass =
+            Pass { network, parameters: &tensors, norms, side, engine: Engine::Automatic, dropout: None };
+        pass.forward(images).unwrap().into_data().iter::<f64>().collect()
+    };
+    let wide = |architecture| {
+        let config = ClassifierConfig { architecture, depth: 2, reference: 6, ..ClassifierConfig::default() };
+        Network::new(config, ImageShape { side: 24, channels: 2, extent: 24.0, classes: 3 }).unwrap()
+    };
+    let nkn = wide(Architecture::Nkn);
+    let cnn = wide(Architecture::Cnn);
+    let error = |network: &Network| relative(&at(network, 48), &at(network, 24));
+    assert!(error(&nkn) < 0.02, "{}", error(&nkn));
+    assert!(error(&cnn) > 2.0 * error(&nkn), "{} {}", error(&cnn), error(&nkn));
+}
+
+#[test]
+fn parameter_counts() {
+    let mnist = ImageShape { side: 28, channels: 1, extent: 28.0, classes: 10 };
+    let cifar = ImageShape { side: 32, channels: 3, extent: 32.0, classes: 10 };
+    let count = |config: ClassifierConfig, shape| Network::new(config, shape).unwrap().layout().unwrap().count();
+    // lift 64, kernel 160 + 1056 + 8448, reaction 96 + 1056 + 8448, source 16, project 272, head 3136 x 128 + 128 + 1290.
+    let nkn = ClassifierConfig::default();
+    assert_eq!(count(nkn.clone(), mnist), 64 + 9664 + 9600 + 16 + 272 + 401_536 + 1290);
+    let preresnet = ClassifierConfig { architecture: Architecture::Preresnet, ..nkn };
+    assert_eq!(count(preresnet.clone(), cifar), 272_282);
+    let block = ClassifierConfig { block: Block::Nkn, depth: 2, ..preresnet.clone() };
+    assert_eq!(count(block, cifar), 272_282 + 2 * (9664 + 9600 + 16));
+    let block = ClassifierConfig { block: Block::Nnn, depth: 5, ..preresnet };
+    assert_eq!(count(block, cifar), 272_282 + 5 * 256);
+}
