@@ -1,7 +1,9 @@
 //! Every operation of image networks against finite differences in double precision, and against Burn's own in single precision.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use nkn::classify::{Architecture, Block, ClassifierConfig, ImageShape, Network, Norms, Pass, PixelMap, Running, nonlocal};
+use nkn::classify::{
+    Architecture, Block, ClassifierConfig, ImageShape, Network, Norms, Pass, PixelMap, Running, nonlocal,
+};
 use nkn::convolution::{Convolution, Normalisation, Statistics, normalise};
 use nkn::domain::Quadrature;
 use nkn::engine::Engine;
@@ -138,8 +140,10 @@ fn normalisations() {
         let check = if nodes > 100 { compare } else { check };
         check("batch", &batch, &data);
         let fixed = |t: &[Tensor<1>], engine| {
-            let statistics =
-                Statistics { mean: values(channels, 1), variance: values(channels, 2).iter().map(|v| v.abs()).collect() };
+            let statistics = Statistics {
+                mean: values(channels, 1),
+                variance: values(channels, 2).iter().map(|v| v.abs()).collect(),
+            };
             let source = Normalisation::Fixed(statistics);
             normalise(t[0].clone().reshape([nodes, samples, channels]), t[1].clone(), &source, engine)
         };
@@ -301,8 +305,7 @@ fn the_kernel_network_does_not_depend_on_the_resolution() {
         let images = Tensor::<3>::from_data(TensorData::new(data, [side * side, 1, 2]), (&device, DType::F32));
         let running = network.running().unwrap();
         let norms = Norms::Running(&running);
-        let pass =
-            Pass { network, parameters: &tensors, norms, side, engine: Engine::Automatic, dropout: None };
+        let pass = Pass { network, parameters: &tensors, norms, side, engine: Engine::Automatic, dropout: None };
         pass.forward(images).unwrap().into_data().iter::<f64>().collect()
     };
     let wide = |architecture| {

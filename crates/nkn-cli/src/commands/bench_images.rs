@@ -36,7 +36,7 @@ impl Case {
     }
 
     fn new(config: ClassifierConfig, side: usize, channels: usize, count: usize) -> Result<Self> {
-        let pixels = (0..count * channels * side * side).map(|i| (i * 2_654_435_761 >> 7) as u8).collect();
+        let pixels = (0..count * channels * side * side).map(|i| ((i * 2_654_435_761) >> 7) as u8).collect();
         let labels = (0..count).map(|i| (i % CLASSES) as u8).collect();
         let images = Images::new(side, channels, pixels, labels)?;
         let shape = ImageShape { side, channels, extent: side as f64, classes: CLASSES };
@@ -61,8 +61,7 @@ impl Case {
         let resampler = Resampler::new(images.side, images.side)?;
         let mut step = || -> Result<f64> {
             let begun = Instant::now();
-            let input =
-                batch(images, &indices, &[], &self.splits.statistics, &resampler, &Device::flex().autodiff());
+            let input = batch(images, &indices, &[], &self.splits.statistics, &resampler, &Device::flex().autodiff());
             trainer.step(&mut state, input, &images.labels, 1e-4)?;
             Ok(begun.elapsed().as_secs_f64())
         };

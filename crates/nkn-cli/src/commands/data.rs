@@ -3,10 +3,10 @@
 use crate::{Global, progress};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
+use nkn::classify::usual_folder;
 use nkn::domain::Domain;
 use nkn::field::{Samples, mean};
 use nkn::io::{Need, read_dataset, write_dataset};
-use nkn::classify::usual_folder;
 use nkn::problem::images::{ImageSet, Images, load, prepare};
 use nkn::problem::{darcy, poisson};
 use nkn::seed::Seed;
@@ -132,7 +132,10 @@ fn images(set: ImageSet, files: &ImageFiles) -> Result<ExitCode> {
     let Images { side, channels, .. } = data.training;
     let colours = if channels == 1 { "grey" } else { "in colour" };
     let (training, testing) = (data.training.count, data.testing.count);
-    println!("{}: {training} training and {testing} test images of {side} x {side} pixels, {colours}", folder.display());
+    println!(
+        "{}: {training} training and {testing} test images of {side} x {side} pixels, {colours}",
+        folder.display()
+    );
     Ok(ExitCode::SUCCESS)
 }
 

@@ -120,7 +120,10 @@ pub fn report(folder: &ImageRunFolder) -> Result<PathBuf> {
     let facts = [
         ("network", results.model.clone()),
         ("parameters", results.parameters.to_string()),
-        ("images", format!("{} of {} x {} pixels to learn from", splits.train.count, config.data.side, config.data.side)),
+        (
+            "images",
+            format!("{} of {} x {} pixels to learn from", splits.train.count, config.data.side, config.data.side),
+        ),
         ("epochs", format!("{}, batches of {}", results.epochs, config.train.batch)),
         ("learning rate", format!("{}, {:?}", config.train.learning_rate, config.train.decay).to_lowercase()),
         ("seed", results.seed.to_string()),

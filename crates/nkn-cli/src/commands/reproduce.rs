@@ -179,9 +179,7 @@ impl Options {
         let wrong = |hours: f64| {
             anyhow::anyhow!("--max-hours: expected a positive number, got {hours}\n  hint: for example 0.5")
         };
-        self.max_hours
-            .map(|hours| Duration::try_from_secs_f64(3600.0 * hours).map_err(|_| wrong(hours)))
-            .transpose()
+        self.max_hours.map(|hours| Duration::try_from_secs_f64(3600.0 * hours).map_err(|_| wrong(hours))).transpose()
     }
 }
 

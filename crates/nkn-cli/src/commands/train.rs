@@ -3,6 +3,7 @@
 use super::images;
 use crate::Global;
 use crate::progress::{Progress, should_stop, stop_on_ctrl_c};
+use crate::reproduce::runner::estimate;
 use anyhow::Result;
 use clap::Args;
 use nkn::Device;
@@ -80,14 +81,14 @@ fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<ExitCode>
     let dim = data.train.domain.dim();
     let count = config.train.batch.unwrap_or(data.train.count).min(data.train.count);
     let samples = data.train.select(&(0..count).collect::<Vec<_>>());
-    let peak = super::bench::peak_gflops();
+    let expected = estimate(config, &data.train, super::bench::peak_gflops())?;
     for (rung, &depth) in config.train.depths.iter().enumerate() {
         let budget = config.train.memory_gib * (1u64 << 30) as f64;
         let batch_options = BatchOptions { budget, training: true, ..BatchOptions::new(depth, &Device::flex()) };
         let batch = Batch::new(&config.model, &normalisers, &samples, &batch_options)?;
         let work = Work::of(&config.model, dim, &batch, &batch_options)?;
         let steps = data.train.count.div_ceil(count) * config.train.epochs.at(rung);
-        let seconds = work.gflop / (0.6 * peak) * steps as f64;
+        let seconds = expected[rung].1;
         let mut line = serde_json::json!({
             "depth": depth,
             "parameters": config.model.parameter_count(dim, depth)?,

@@ -74,7 +74,8 @@ pub fn estimate(config: &RunConfig, train: &Samples, peak: f64) -> Result<Vec<(u
     let count = config.train.batch.unwrap_or(train.count).min(train.count);
     let samples = train.select(&(0..count).collect::<Vec<_>>());
     let one = |(rung, &depth): (usize, &usize)| -> Result<(usize, f64)> {
-        let options = BatchOptions { training: true, ..BatchOptions::new(depth, &Device::flex()) };
+        let budget = config.train.memory_gib * (1u64 << 30) as f64;
+        let options = BatchOptions { budget, training: true, ..BatchOptions::new(depth, &Device::flex()) };
         let batch = Batch::new(&config.model, &normalisers, &samples, &options)?;
         let work = Work::of(&config.model, train.domain.dim(), &batch, &options)?;
         let steps = train.count.div_ceil(count) * config.train.epochs.at(rung);

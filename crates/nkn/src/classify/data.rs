@@ -58,12 +58,12 @@ impl Problem {
     pub fn classes(self) -> [&'static str; CLASSES] {
         match self {
             Problem::Mnist => ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
-            Problem::FashionMnist => [
-                "T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot",
-            ],
-            Problem::Cifar10 => [
-                "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
-            ],
+            Problem::FashionMnist => {
+                ["T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot"]
+            }
+            Problem::Cifar10 => {
+                ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
+            }
         }
     }
 }

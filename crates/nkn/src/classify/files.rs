@@ -38,7 +38,8 @@ struct Header {
 
 fn running_pieces(running: &Running) -> Vec<Piece> {
     let both = running.iter().flat_map(|(name, s)| [(name, "mean", &s.mean), (name, "variance", &s.variance)]);
-    both.map(|(name, what, values)| Piece::double(format!("running.{name}.{what}"), vec![values.len()], values)).collect()
+    both.map(|(name, what, values)| Piece::double(format!("running.{name}.{what}"), vec![values.len()], values))
+        .collect()
 }
 
 fn read_running(path: &Path, tensors: &SafeTensors, network: &Network) -> Result<Running> {
@@ -82,14 +83,16 @@ impl Classifier {
         })?;
         check_version(path, header.version)?;
         let ImageShape { side, channels, extent, classes } = header.images;
-        let is_possible = (1..=4096).contains(&side) && channels == header.statistics.len() && extent > 0.0 && classes > 0;
+        let is_possible =
+            (1..=4096).contains(&side) && channels == header.statistics.len() && extent > 0.0 && classes > 0;
         // Before anything of the size that the header claims is allocated.
         let claimed = [header.classifier.width, header.classifier.depth, header.classifier.head, classes];
         if !is_possible || claimed.iter().any(|&size| size > bytes.len()) {
             return Err(Error::file(path, "has a header that does not fit its content", "train the run again"));
         }
         let network = Network::new(header.classifier, header.images)?;
-        if network.head_inputs().saturating_mul(4) > bytes.len() && network.config.block == super::Block::None
+        if network.head_inputs().saturating_mul(4) > bytes.len()
+            && network.config.block == super::Block::None
             && network.config.architecture != super::Architecture::Preresnet
         {
             return Err(Error::file(path, "has a header that does not fit its content", "train the run again"));

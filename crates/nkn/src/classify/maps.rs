@@ -7,9 +7,12 @@ use burn::tensor::{Tensor, TensorData};
 use rayon::prelude::*;
 use std::sync::Arc;
 
+/// Columns and values of a row.
+type Row = Vec<(usize, f64)>;
+
 /// A sparse matrix, row by row.
 #[derive(Clone, Debug, PartialEq)]
-struct Rows(Vec<Vec<(usize, f64)>>);
+struct Rows(Vec<Row>);
 
 impl Rows {
     fn transposed(&self, columns: usize) -> Self {
@@ -25,7 +28,7 @@ impl Rows {
     /// The map of both axes of an image from that of one.
     fn squared(&self, side_from: usize) -> Self {
         let pairs = self.0.iter().flat_map(|rows| self.0.iter().map(move |columns| (rows, columns)));
-        let entries = |(rows, columns): (&Vec<(usize, f64)>, &Vec<(usize, f64)>)| {
+        let entries = |(rows, columns): (&Row, &Row)| {
             let product = rows.iter().flat_map(|&(i, a)| columns.iter().map(move |&(j, b)| (i * side_from + j, a * b)));
             product.collect()
         };
@@ -41,7 +44,7 @@ pub struct PixelMap {
 }
 
 impl PixelMap {
-    fn new(from: usize, axis: Vec<Vec<(usize, f64)>>) -> Self {
+    fn new(from: usize, axis: Vec<Row>) -> Self {
         let forward = Rows(axis).squared(from);
         let backward = forward.transposed(from * from);
         Self { forward: Arc::new(forward), backward: Arc::new(backward) }
@@ -72,10 +75,10 @@ impl PixelMap {
     /// The multiscale networks' operators: S to a finer image (even points copied, odd points averaged, the last value repeated), U to a
     /// coarser one (the even points), so that U S = I; once per factor of two. `None` for resolutions that are not related so.
     pub fn multiscale(from: usize, to: usize) -> Option<Self> {
-        let mut axis: Vec<Vec<(usize, f64)>> = (0..from).map(|i| vec![(i, 1.0)]).collect();
+        let mut axis: Vec<Row> = (0..from).map(|i| vec![(i, 1.0)]).collect();
         while axis.len() < to {
             let add = |a: &[(usize, f64)], b: &[(usize, f64)]| {
-                let mut sum: Vec<(usize, f64)> = Vec::new();
+                let mut sum = Row::new();
                 for &(i, w) in a.iter().chain(b) {
                     match sum.iter_mut().find(|(j, _)| *j == i) {
                         Some((_, total)) => *total += w / 2.0,

@@ -18,12 +18,10 @@ mod trainer;
 
 pub use affinity::nonlocal;
 pub use config::{Architecture, Block, ClassifierConfig, ClassifierTraining, Decay, ImageShape};
+pub use data::{ImageDataConfig, ImageSplits, Motion, Problem, TestSet, batch, is_about_images, usual_folder};
+pub use files::Classifier;
 pub use maps::PixelMap;
 pub use network::{Network, Norms, Pass, Running};
 pub use nkn::{Stencil, stencil};
-pub use data::{ImageDataConfig, ImageSplits, Motion, Problem, TestSet, batch, is_about_images, usual_folder};
-pub use trainer::{
-    ClassifierState, ClassifierTrainer, EpochRecord, Happening, Mistake, TestResult, evaluate, predict,
-};
-pub use files::Classifier;
 pub use run::{ImageResults, ImageRunConfig, ImageRunFolder};
+pub use trainer::{ClassifierState, ClassifierTrainer, EpochRecord, Happening, Mistake, TestResult, evaluate, predict};

@@ -82,7 +82,7 @@ impl Network {
     /// The normalisations' names and numbers of channels.
     pub fn norms(&self) -> Result<Vec<(String, usize)>> {
         let groups = self.layout()?.groups.into_iter();
-        Ok(groups.filter(|g| is_norm(g)).map(|g| (g.name.clone(), g.values.len() / 2)).collect())
+        Ok(groups.filter(is_norm).map(|g| (g.name.clone(), g.values.len() / 2)).collect())
     }
 
     /// Running averages before the first batch: mean 0, variance 1.
@@ -107,9 +107,7 @@ impl Network {
             Architecture::Cnn | Architecture::MultiscaleCnn => {
                 head + cnn::convolutions(self).iter().map(|c| c.flops(samples)).sum::<f64>()
             }
-            Architecture::Nnn => {
-                head + samples as f64 * 2.0 * nodes * nodes * width * (1.0 + self.config.depth as f64)
-            }
+            Architecture::Nnn => head + samples as f64 * 2.0 * nodes * nodes * width * (1.0 + self.config.depth as f64),
             Architecture::Preresnet => {
                 let block = match self.config.block {
                     Block::None => 0.0,

@@ -155,8 +155,7 @@ pub(super) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let inputs = 2 + channels;
     let weight = lift.clone().slice(0..inputs * d).reshape([d, inputs]);
     let points: Vec<f32> = coordinates(pass.side).into_iter().flatten().map(|v| v as f32).collect();
-    let points =
-        Tensor::<2>::from_data(TensorData::new(points, [nodes, 2]), (&images.device(), images.dtype()));
+    let points = Tensor::<2>::from_data(TensorData::new(points, [nodes, 2]), (&images.device(), images.dtype()));
     let place = points.matmul(weight.clone().slice([0..d, 0..2]).transpose())
         + lift.slice(inputs * d..(inputs + 1) * d).reshape([1, d]);
     let seen = images.reshape([nodes * samples, channels]).matmul(weight.slice([0..d, 2..inputs]).transpose());

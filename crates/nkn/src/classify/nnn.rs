@@ -19,11 +19,7 @@ pub(super) fn block(network: &Network) -> Group {
 }
 
 pub(super) fn layout(network: &Network) -> Result<Vec<Group>> {
-    Ok(vec![
-        Group::linear("lift", network.shape.channels, network.config.width),
-        block(network),
-        head_group(network)?,
-    ])
+    Ok(vec![Group::linear("lift", network.shape.channels, network.config.width), block(network), head_group(network)?])
 }
 
 pub(super) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {

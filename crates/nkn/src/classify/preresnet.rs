@@ -70,7 +70,10 @@ fn convolution(name: String, shape: &Convolution) -> Group {
 }
 
 fn norm(name: String, channels: usize) -> Group {
-    Group::new(&name.clone(), vec![(format!("{name}.weight"), vec![channels]), (format!("{name}.bias"), vec![channels])])
+    Group::new(
+        &name.clone(),
+        vec![(format!("{name}.weight"), vec![channels]), (format!("{name}.bias"), vec![channels])],
+    )
 }
 
 pub(super) fn layout(network: &Network) -> Result<Vec<Group>> {

@@ -235,12 +235,7 @@ impl ClassifierTrainer<'_> {
     }
 
     /// The errors on a test set at a resolution, and the mistakes.
-    pub fn evaluate(
-        &self,
-        state: &ClassifierState,
-        test: &TestSet,
-        side: usize,
-    ) -> Result<(TestResult, Vec<Mistake>)> {
+    pub fn evaluate(&self, state: &ClassifierState, test: &TestSet, side: usize) -> Result<(TestResult, Vec<Mistake>)> {
         evaluate(self.network, &state.parameters, &state.running, test, side, &self.splits.statistics)
     }
 }
@@ -308,8 +303,7 @@ fn cross_entropy(scores: Tensor<2>, labels: &[u8]) -> Tensor<1> {
     for (row, &label) in labels.iter().enumerate() {
         marks[row * classes + usize::from(label)] = -1.0 / samples as f32;
     }
-    let marks =
-        Tensor::<2>::from_data(TensorData::new(marks, [samples, classes]), (&scores.device(), scores.dtype()));
+    let marks = Tensor::<2>::from_data(TensorData::new(marks, [samples, classes]), (&scores.device(), scores.dtype()));
     (log_softmax(scores, 1) * marks).sum()
 }
 

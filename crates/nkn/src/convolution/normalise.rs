@@ -73,8 +73,7 @@ fn sums<const N: usize>(
     piece: impl Fn(std::ops::Range<usize>) -> [Vec<f64>; N] + Sync,
 ) -> [Vec<f64>; N] {
     let starts: Vec<usize> = (0..count).step_by(PIECE).collect();
-    let parts: Vec<[Vec<f64>; N]> =
-        starts.par_iter().map(|&start| piece(start..count.min(start + PIECE))).collect();
+    let parts: Vec<[Vec<f64>; N]> = starts.par_iter().map(|&start| piece(start..count.min(start + PIECE))).collect();
     let mut total = std::array::from_fn(|_| vec![0.0; channels]);
     for part in parts {
         for (total, part) in total.iter_mut().zip(part) {
@@ -88,6 +87,79 @@ fn doubles<T: Real>(values: &[T]) -> Vec<f64> {
     values.iter().map(|v| v.to_f64()).collect()
 }
 
+// The loops are functions of their own, always inlined: only then are they compiled for the vectors of the machine.
+
+/// Means of the rows' channels, and the sums of the squared distances from them.
+#[inline(always)]
+fn piece_statistics<T: Real>(rows: &[T], mean: &mut [T], squares: &mut [T]) {
+    let channels = mean.len();
+    for row in rows.chunks_exact(channels) {
+        for (m, &x) in mean.iter_mut().zip(row) {
+            *m += x;
+        }
+    }
+    let share = T::of(channels as f64 / rows.len() as f64);
+    for m in mean.iter_mut() {
+        *m = *m * share;
+    }
+    for row in rows.chunks_exact(channels) {
+        for ((s, &m), &x) in squares.iter_mut().zip(&*mean).zip(row) {
+            *s += (x - m) * (x - m);
+        }
+    }
+}
+
+/// relu(factor x + summand).
+#[inline(always)]
+fn apply_line<T: Real>(result: &mut [T], input: &[T], factor: &[T], summand: &[T]) {
+    let channels = factor.len();
+    for (result, input) in result.chunks_exact_mut(channels).zip(input.chunks_exact(channels)) {
+        for (((r, &x), &f), &s) in result.iter_mut().zip(input).zip(factor).zip(summand) {
+            let y = f * x + s;
+            *r = if y > T::ZERO { y } else { T::ZERO };
+        }
+    }
+}
+
+/// The same rows of the input, the result and the result's derivative.
+#[derive(Clone, Copy)]
+struct Rows<'a, T> {
+    input: &'a [T],
+    output: &'a [T],
+    gradient: &'a [T],
+}
+
+/// Adds up the derivatives that pass the ReLU, and those times the centred input.
+#[inline(always)]
+fn gradient_sums<T: Real>(rows: Rows<T>, mean: &[T], shift: &mut [T], product: &mut [T]) {
+    let channels = mean.len();
+    let inputs = rows.input.chunks_exact(channels).zip(rows.output.chunks_exact(channels));
+    for ((input, output), gradient) in inputs.zip(rows.gradient.chunks_exact(channels)) {
+        let sums = shift.iter_mut().zip(product.iter_mut()).zip(mean);
+        for (((&x, &y), &g), ((s, p), &m)) in input.iter().zip(output).zip(gradient).zip(sums) {
+            let g = if y > T::ZERO { g } else { T::ZERO };
+            *s += g;
+            *p += g * (x - m);
+        }
+    }
+}
+
+/// The derivative of the input is factor g + slope (x - mean) + offset.
+#[inline(always)]
+fn input_gradients<T: Real>(rows: Rows<T>, result: &mut [T], [mean, factor, slope, offset]: [&[T]; 4]) {
+    let channels = mean.len();
+    let inputs = rows.input.chunks_exact(channels).zip(rows.output.chunks_exact(channels));
+    let inputs = inputs.zip(rows.gradient.chunks_exact(channels));
+    for (((input, output), gradient), result) in inputs.zip(result.chunks_exact_mut(channels)) {
+        let numbers = mean.iter().zip(factor).zip(slope).zip(offset);
+        let values = input.iter().zip(output).zip(gradient).zip(result);
+        for ((((&x, &y), &g), r), (((&m, &f), &s), &o)) in values.zip(numbers) {
+            let g = if y > T::ZERO { g } else { T::ZERO };
+            *r = f * g + s * (x - m) + o;
+        }
+    }
+}
+
 /// Mean and variance: within a piece around the piece's own mean, so that nothing is lost when the mean is large.
 fn statistics<T: Real>(input: &[T], channels: usize) -> Statistics {
     let count = input.len() / channels;
@@ -99,18 +171,7 @@ fn statistics<T: Real>(input: &[T], channels: usize) -> Statistics {
             let number = rows.len() / channels;
             let mut mean = vec![T::ZERO; channels];
             let mut squares = vec![T::ZERO; channels];
-            vectorised(|| {
-                for row in rows.chunks_exact(channels) {
-                    mean.iter_mut().zip(row).for_each(|(m, &x)| *m += x);
-                }
-                let share = T::of(1.0 / number as f64);
-                mean.iter_mut().for_each(|m| *m = *m * share);
-                for row in rows.chunks_exact(channels) {
-                    for ((s, &m), &x) in squares.iter_mut().zip(&mean).zip(row) {
-                        *s += (x - m) * (x - m);
-                    }
-                }
-            });
+            vectorised(|| piece_statistics(rows, &mut mean, &mut squares));
             (number as f64, doubles(&mean), doubles(&squares))
         })
         .collect();
@@ -158,14 +219,7 @@ impl Operation for Fused {
         let (factor, summand) = line(&used, parameters);
         let mut result = vec![T::ZERO; input.len()];
         result.par_chunks_mut(PIECE * channels).zip(input.par_chunks(PIECE * channels)).for_each(|(result, input)| {
-            vectorised(|| {
-                for (result, input) in result.chunks_exact_mut(channels).zip(input.chunks_exact(channels)) {
-                    for (((r, &x), &f), &s) in result.iter_mut().zip(input).zip(&factor).zip(&summand) {
-                        let y = f * x + s;
-                        *r = if y > T::ZERO { y } else { T::ZERO };
-                    }
-                }
-            });
+            vectorised(|| apply_line(result, input, &factor, &summand));
         });
         *self.used.lock().expect("nobody panics with it") = Some(used);
         result
@@ -187,16 +241,8 @@ impl Operation for Fused {
             let span = rows.start * channels..rows.end * channels;
             let mut shift = vec![T::ZERO; channels];
             let mut product = vec![T::ZERO; channels];
-            vectorised(|| {
-                let lines = input[span.clone()].chunks_exact(channels).zip(output[span.clone()].chunks_exact(channels));
-                for ((x, y), g) in lines.zip(gradient[span.clone()].chunks_exact(channels)) {
-                    for c in 0..channels {
-                        let g = if y[c] > T::ZERO { g[c] } else { T::ZERO };
-                        shift[c] += g;
-                        product[c] += g * (x[c] - mean[c]);
-                    }
-                }
-            });
+            let rows = Rows { input: &input[span.clone()], output: &output[span.clone()], gradient: &gradient[span] };
+            vectorised(|| gradient_sums(rows, &mean, &mut shift, &mut product));
             [doubles(&shift), doubles(&product)]
         });
         let deviation = deviations(&used);
@@ -219,16 +265,8 @@ impl Operation for Fused {
             let pieces = result.par_chunks_mut(span).zip(input.par_chunks(span));
             let pieces = pieces.zip(output.par_chunks(span)).zip(gradient.par_chunks(span));
             pieces.for_each(|(((result, input), output), gradient)| {
-                vectorised(|| {
-                    let lines = result.chunks_exact_mut(channels).zip(input.chunks_exact(channels));
-                    let others = output.chunks_exact(channels).zip(gradient.chunks_exact(channels));
-                    for ((r, x), (y, g)) in lines.zip(others) {
-                        for c in 0..channels {
-                            let g = if y[c] > T::ZERO { g[c] } else { T::ZERO };
-                            r[c] = factor[c] * g + slope[c] * (x[c] - mean[c]) + offset[c];
-                        }
-                    }
-                });
+                let rows = Rows { input, output, gradient };
+                vectorised(|| input_gradients(rows, result, [&mean, &factor, &slope, &offset]));
             });
             result
         });

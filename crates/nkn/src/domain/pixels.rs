@@ -68,10 +68,8 @@ mod tests {
                 let graph = connect_pixels(side, 28.0, radius, Quadrature::Overlap).unwrap();
                 let h = 28.0 / side as f64;
                 let node = side / 2 * side + side / 2;
-                let moment: f64 = graph
-                    .row(node)
-                    .map(|(y, w)| w * ((y / side) as f64 - (node / side) as f64).powi(2) * h * h)
-                    .sum();
+                let moment: f64 =
+                    graph.row(node).map(|(y, w)| w * ((y / side) as f64 - (node / side) as f64).powi(2) * h * h).sum();
                 let exact = radius * radius / 4.0;
                 assert!((moment / exact - 1.0).abs() < 0.12, "{side} {radius}: {moment}");
             }

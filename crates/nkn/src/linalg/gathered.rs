@@ -37,6 +37,19 @@ pub struct Pair {
     pub right: usize,
 }
 
+/// Asks for the memory at an address to be brought into the cache.
+#[inline(always)]
+fn prefetch<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch is a hint: it reads nothing that the program can see, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
 macro_rules! kernels {
     ($gather:ident, $outer:ident, $scalar:ty, $vector:ident, $lanes:ident, $splat:ident, $mul_add:ident, $add:ident) => {
         pub(super) fn $gather(
@@ -83,7 +96,13 @@ macro_rules! kernels {
                             let mut column = 0;
                             while column < sizes.columns {
                                 tile::<S, ROWS, $samples, $vectors>(
-                                    simd, sizes, terms, states, blocks, result, (first, column),
+                                    simd,
+                                    sizes,
+                                    terms,
+                                    states,
+                                    blocks,
+                                    result,
+                                    (first, column),
                                 );
                                 column += $vectors * S::$lanes;
                             }
@@ -96,6 +115,7 @@ macro_rules! kernels {
                         (true, 4..) => run!(4, 2),
                         (true, 2..) => run!(2, 2),
                         (true, _) => run!(1, 2),
+                        (false, 24..) => run!(24, 1),
                         (false, 16..) => run!(16, 1),
                         (false, 8..) => run!(8, 1),
                         (false, 4..) => run!(4, 1),
@@ -119,11 +139,20 @@ macro_rules! kernels {
                 let rows = if ROWS > 0 { ROWS } else { sizes.rows };
                 let vectors = sizes.columns / S::$lanes;
                 let mut sums = [[simd.$splat(0.0); V]; U];
-                for term in terms {
+                for (index, term) in terms.iter().enumerate() {
+                    // While one term is added up, the next one is fetched: one line of the cache with every row.
+                    let next = terms.get(index + 1).unwrap_or(term);
+                    let next_states = states.as_ptr().wrapping_add(next.states + first * rows);
+                    let next_block = blocks.as_ptr().wrapping_add(next.block + column);
+                    let ahead = U.div_ceil(16);
                     let states = &states[term.states + first * rows..][..U * rows];
                     let block: &[S::$vector] = bytemuck::cast_slice(&blocks[term.block..][..rows * sizes.columns]);
                     let block = &block[column / S::$lanes..][..(rows - 1) * vectors + V];
                     for k in 0..rows {
+                        for a in 0..ahead {
+                            prefetch(next_states.wrapping_add((k * ahead + a) * 16));
+                        }
+                        prefetch(next_block.wrapping_add(k * sizes.columns));
                         // SAFETY: k < rows, so the last vector read is number (rows - 1) * vectors + V - 1 of the slice above.
                         let row: [S::$vector; V] =
                             std::array::from_fn(|v| unsafe { *block.get_unchecked(k * vectors + v) });
@@ -138,8 +167,7 @@ macro_rules! kernels {
                 }
                 for u in 0..U {
                     let start = (first + u) * sizes.columns + column;
-                    let result: &mut [S::$vector] =
-                        bytemuck::cast_slice_mut(&mut result[start..][..V * S::$lanes]);
+                    let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..V * S::$lanes]);
                     for v in 0..V {
                         result[v] = simd.$add(result[v], sums[u][v]);
                     }
@@ -165,11 +193,30 @@ macro_rules! kernels {
                     if sizes.columns % S::$lanes != 0 {
                         return plain_outer(sizes, pairs, left, right, result);
                     }
-                    match (sizes.rows, sizes.columns) {
-                        (16, 16) => by_rows::<S, 16, 16>(simd, sizes, pairs, left, right, result),
-                        (32, 32) => by_rows::<S, 32, 32>(simd, sizes, pairs, left, right, result),
-                        (64, 64) => by_rows::<S, 64, 64>(simd, sizes, pairs, left, right, result),
-                        _ => by_rows::<S, 0, 0>(simd, sizes, pairs, left, right, result),
+                    if sizes.rows * sizes.columns <= 512 {
+                        return match (sizes.rows, sizes.columns) {
+                            (16, 16) => by_rows::<S, 16, 16>(simd, sizes, pairs, left, right, result),
+                            _ => by_rows::<S, 0, 0>(simd, sizes, pairs, left, right, result),
+                        };
+                    }
+                    // More than one tile: some samples of a pair at a time go through all tiles, so that they come from the nearest cache.
+                    const CHUNK: usize = 32;
+                    for pair in pairs {
+                        let mut first = 0;
+                        while first < sizes.samples {
+                            let samples = CHUNK.min(sizes.samples - first);
+                            let piece = [Pair {
+                                left: pair.left + first * sizes.rows,
+                                right: pair.right + first * sizes.columns,
+                            }];
+                            let own = Sizes { samples, ..sizes };
+                            match (sizes.rows, sizes.columns) {
+                                (32, 32) => by_rows::<S, 32, 32>(simd, own, &piece, left, right, result),
+                                (64, 64) => by_rows::<S, 64, 64>(simd, own, &piece, left, right, result),
+                                _ => by_rows::<S, 0, 0>(simd, own, &piece, left, right, result),
+                            }
+                            first += samples;
+                        }
                     }
                 }
             }
@@ -192,7 +239,13 @@ macro_rules! kernels {
                             let mut column = 0;
                             while column < sizes.columns {
                                 tile::<S, ROWS, COLUMNS, $rows, $vectors>(
-                                    simd, sizes, pairs, left, right, result, (row, column),
+                                    simd,
+                                    sizes,
+                                    pairs,
+                                    left,
+                                    right,
+                                    result,
+                                    (row, column),
                                 );
                                 column += $vectors * S::$lanes;
                             }
@@ -223,14 +276,12 @@ macro_rules! kernels {
                 result: &mut [$scalar],
                 (row, column): (usize, usize),
             ) {
-                let (rows, columns) =
-                    if ROWS > 0 { (ROWS, COLUMNS) } else { (sizes.rows, sizes.columns) };
+                let (rows, columns) = if ROWS > 0 { (ROWS, COLUMNS) } else { (sizes.rows, sizes.columns) };
                 let vectors = columns / S::$lanes;
                 let mut sums = [[simd.$splat(0.0); V]; R];
                 for pair in pairs {
                     let left = &left[pair.left..][..sizes.samples * rows];
-                    let right: &[S::$vector] =
-                        bytemuck::cast_slice(&right[pair.right..][..sizes.samples * columns]);
+                    let right: &[S::$vector] = bytemuck::cast_slice(&right[pair.right..][..sizes.samples * columns]);
                     assert!(row + R <= rows && column / S::$lanes + V <= vectors);
                     for n in 0..sizes.samples {
                         // SAFETY: n < samples; the slices have samples * rows numbers and samples * vectors vectors, and by the
@@ -249,8 +300,7 @@ macro_rules! kernels {
                 }
                 for r in 0..R {
                     let start = (row + r) * columns + column;
-                    let result: &mut [S::$vector] =
-                        bytemuck::cast_slice_mut(&mut result[start..][..V * S::$lanes]);
+                    let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..V * S::$lanes]);
                     for v in 0..V {
                         result[v] = simd.$add(result[v], sums[r][v]);
                     }

@@ -60,8 +60,10 @@ impl Parameters {
         if config.kind == Kind::Fno {
             return Self::fourier(config, dim, depth);
         }
-        let mut groups =
-            vec![Group::linear("lift", dim + config.fields.len(), d), Group::perceptron("kernel", &kernel_shape(config, dim)?)];
+        let mut groups = vec![
+            Group::linear("lift", dim + config.fields.len(), d),
+            Group::perceptron("kernel", &kernel_shape(config, dim)?),
+        ];
         match config.kind {
             Kind::Nkn => groups.push(Group::perceptron("reaction", &reaction_shape(config, dim)?)),
             Kind::Gkn | Kind::Fno => groups.push(Group::new("root", vec![("root".into(), vec![d, d])])),
@@ -144,8 +146,7 @@ impl Parameters {
 impl Group {
     /// A linear layer: weight, then bias.
     pub(crate) fn linear(name: &str, inputs: usize, outputs: usize) -> Self {
-        let entries =
-            vec![(format!("{name}.weight"), vec![outputs, inputs]), (format!("{name}.bias"), vec![outputs])];
+        let entries = vec![(format!("{name}.weight"), vec![outputs, inputs]), (format!("{name}.bias"), vec![outputs])];
         Self::new(name, entries)
     }
 

@@ -45,8 +45,14 @@ impl ExactNetwork {
         let rows = RowTable::shared(graph.edges(), count);
         let x = self.domain.coordinates();
         let update = Update::DiffusionReaction { step: 1.0 };
-        let purpose =
-            Purpose { features: 1, hidden_flops: 0.0, rectified: false, training: false, nodes_first: false, budget: f64::INFINITY };
+        let purpose = Purpose {
+            features: 1,
+            hidden_flops: 0.0,
+            rectified: false,
+            training: false,
+            nodes_first: false,
+            budget: f64::INFINITY,
+        };
         let plan = Plan::new(1, 1, update, graph, rows, &purpose).with_order(Order::Dense);
         let kernel =
             plan.edge_list().into_iter().map(|(target, source, _)| green(x[target as usize], x[source as usize]));

@@ -208,7 +208,8 @@ mod tests {
 
     #[test]
     fn parts_can_be_asked_for() {
-        let part = Request { models: vec!["nkn"], depths: vec![2], radii: vec![4], epochs: Some(200), ..request(Task::Cifar) };
+        let part =
+            Request { models: vec!["nkn"], depths: vec![2], radii: vec![4], epochs: Some(200), ..request(Task::Cifar) };
         let jobs = part.jobs();
         assert_eq!(jobs.len(), 1);
         assert_eq!(jobs[0].name(), "nkn-r4-l2-at32-seed0");

@@ -19,7 +19,6 @@ pub mod runner;
 mod table;
 mod text;
 
-
 /// A table of the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {

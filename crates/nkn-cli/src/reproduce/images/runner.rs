@@ -48,8 +48,14 @@ pub fn run(global: &Global, request: &Request, limit: Option<Duration>) -> Resul
     if open.is_empty() {
         return Ok(true);
     }
-    prepare_images(set_of(request.task), &request.images)?;
-    let splits = open[0].config.data.load()?;
+    let splits = match open[0].config.data.load() {
+        Ok(splits) => splits,
+        // Something is missing or unreadable: fetch it, or say what is wrong with what is there.
+        Err(_) => {
+            prepare_images(set_of(request.task), &request.images)?;
+            open[0].config.data.load()?
+        }
+    };
     let peak = peak_gflops();
     let expected: Vec<f64> = open.iter().map(|job| estimate(job, &splits, peak)).collect::<Result<_>>()?;
     eprintln!(

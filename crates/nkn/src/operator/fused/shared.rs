@@ -81,10 +81,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
             let first = plan.graph.offsets()[x];
             terms.clear();
             terms.extend(
-                plan.graph
-                    .row(x)
-                    .enumerate()
-                    .map(|(e, (y, _))| Term { states: y * node, block: (first + e) * d * d }),
+                plan.graph.row(x).enumerate().map(|(e, (y, _))| Term { states: y * node, block: (first + e) * d * d }),
             );
             gather(sizes(plan), terms, h, &blocks, next);
             if plan.update.activates(layer, plan.depth) {
