@@ -55,6 +55,24 @@ pub trait Real:
         right: &[Self],
         result: &mut [Self],
     );
+    /// Two sums of states times blocks; false if there is no faster way than one by one.
+    #[doc(hidden)]
+    fn gathered_products(
+        sizes: gathered::Sizes,
+        terms: &gathered::Merged,
+        states: &[Self],
+        blocks: &[Self],
+        results: [&mut [Self]; 2],
+    ) -> bool;
+    /// Three sums of states transposed times states, 16 x 16 each; false if there is no faster way than one by one.
+    #[doc(hidden)]
+    fn outer_products(
+        samples: usize,
+        triples: &[gathered::Triple],
+        left: &[Self],
+        right: &[Self],
+        result: &mut [Self],
+    ) -> bool;
     /// e to this power; in single precision a version that loops can be vectorised with.
     fn exp(self) -> Self;
     /// The square root.
@@ -91,6 +109,24 @@ impl Real for f32 {
         result: &mut [Self],
     ) {
         gathered::outer_single(sizes, pairs, left, right, result)
+    }
+    fn gathered_products(
+        sizes: gathered::Sizes,
+        terms: &gathered::Merged,
+        states: &[Self],
+        blocks: &[Self],
+        results: [&mut [Self]; 2],
+    ) -> bool {
+        gathered::gather_two_single(sizes, terms, states, blocks, results)
+    }
+    fn outer_products(
+        samples: usize,
+        triples: &[gathered::Triple],
+        left: &[Self],
+        right: &[Self],
+        result: &mut [Self],
+    ) -> bool {
+        gathered::outer_three_single(samples, triples, left, right, result)
     }
     #[inline(always)]
     fn exp(self) -> Self {
@@ -132,6 +168,24 @@ impl Real for f64 {
         result: &mut [Self],
     ) {
         gathered::outer_double(sizes, pairs, left, right, result)
+    }
+    fn gathered_products(
+        sizes: gathered::Sizes,
+        terms: &gathered::Merged,
+        states: &[Self],
+        blocks: &[Self],
+        results: [&mut [Self]; 2],
+    ) -> bool {
+        gathered::gather_two_double(sizes, terms, states, blocks, results)
+    }
+    fn outer_products(
+        samples: usize,
+        triples: &[gathered::Triple],
+        left: &[Self],
+        right: &[Self],
+        result: &mut [Self],
+    ) -> bool {
+        gathered::outer_three_double(samples, triples, left, right, result)
     }
     #[inline(always)]
     fn exp(self) -> Self {
@@ -282,6 +336,52 @@ pub(crate) fn transpose<T: Real>(
     });
 }
 
+/// An array made piece by piece on all threads: each piece is zero when `work` gets it with its number, and still in the cache. `scratch` is made once per thread.
+///
+/// Filling a large array with zeros first and then working on it would take it through memory once more, on one thread.
+pub(crate) fn by_pieces<T: Real, S>(
+    count: usize,
+    piece: usize,
+    scratch: impl Fn() -> S + Send + Sync,
+    work: impl Fn(&mut S, usize, &mut [T]) + Send + Sync,
+) -> Vec<T> {
+    let mut values: Vec<T> = Vec::with_capacity(count);
+    let pieces = values.spare_capacity_mut()[..count].par_chunks_mut(piece.max(1)).enumerate();
+    pieces.for_each_init(scratch, |scratch, (index, values)| {
+        for value in values.iter_mut() {
+            value.write(T::ZERO);
+        }
+        // SAFETY: all numbers of the piece have just been written, and MaybeUninit<T> has the layout of T.
+        let values = unsafe { &mut *(std::ptr::from_mut(values) as *mut [T]) };
+        work(scratch, index, values);
+    });
+    // SAFETY: the pieces cover the first `count` numbers, and each has been written.
+    unsafe { values.set_len(count) };
+    values
+}
+
+/// A copy made on all threads.
+pub(crate) fn copied<T: Real>(values: &[T]) -> Vec<T> {
+    by_pieces(
+        values.len(),
+        PIECE,
+        || (),
+        |(), index, piece| {
+            let start = index * PIECE;
+            piece.copy_from_slice(&values[start..start + piece.len()]);
+        },
+    )
+}
+
+/// Copies on all threads.
+pub(crate) fn copy_into<T: Real>(to: &mut [T], from: &[T]) {
+    assert_eq!(to.len(), from.len());
+    to.par_chunks_mut(PIECE).zip(from.par_chunks(PIECE)).for_each(|(to, from)| to.copy_from_slice(from));
+}
+
+/// Numbers that a thread copies at a time.
+const PIECE: usize = 1 << 16;
+
 /// Runs a loop compiled for the widest vectors this machine has. The closure must be `#[inline(always)]`.
 #[inline]
 pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
@@ -339,6 +439,29 @@ mod tests {
         }
         assert_eq!(Real::exp(0f32), 1.0);
         assert!(Real::exp(-1e30f32) < 1e-37);
+    }
+
+    #[test]
+    fn pieces_and_copies() {
+        for count in [0, 1, 99, 100, 101, 200_001] {
+            let values = by_pieces(
+                count,
+                100,
+                || 7.0,
+                |scratch, index, piece| {
+                    for (offset, value) in piece.iter_mut().enumerate() {
+                        assert_eq!(*value, 0.0);
+                        *value = *scratch + (index * 100 + offset) as f64;
+                    }
+                },
+            );
+            let expected: Vec<f64> = (0..count).map(|i| 7.0 + i as f64).collect();
+            assert_eq!(values, expected);
+            assert_eq!(copied(&values), expected);
+            let mut other = vec![0.0; count];
+            copy_into(&mut other, &values);
+            assert_eq!(other, expected);
+        }
     }
 
     #[test]

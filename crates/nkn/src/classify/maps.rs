@@ -1,10 +1,9 @@
 //! Linear maps from the pixels of one resolution to those of another, applied to every sample and channel.
 
 use crate::engine::Engine;
-use crate::linalg::{Real, vectorised};
+use crate::linalg::{Real, by_pieces, vectorised};
 use crate::operation::{INPUTS, Operation, operate};
 use burn::tensor::{Tensor, TensorData};
-use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Columns and values of a row.
@@ -119,15 +118,18 @@ impl PixelMap {
 struct Fused(PixelMap);
 
 fn multiply<T: Real>(rows: &Rows, input: &[T], length: usize) -> Vec<T> {
-    let mut result = vec![T::ZERO; rows.0.len() * length];
-    result.par_chunks_mut(length.max(1)).zip(&rows.0).for_each(|(result, entries)| {
-        for &(source, weight) in entries {
-            let weight = T::of(weight);
-            let values = &input[source * length..(source + 1) * length];
-            vectorised(|| result.iter_mut().zip(values).for_each(|(r, &v)| *r += weight * v));
-        }
-    });
-    result
+    by_pieces(
+        rows.0.len() * length,
+        length,
+        || (),
+        |(), row, result| {
+            for &(source, weight) in &rows.0[row] {
+                let weight = T::of(weight);
+                let values = &input[source * length..(source + 1) * length];
+                vectorised(|| result.iter_mut().zip(values).for_each(|(r, &v)| *r += weight * v));
+            }
+        },
+    )
 }
 
 impl Operation for Fused {

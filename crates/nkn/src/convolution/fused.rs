@@ -1,8 +1,8 @@
 //! The convolution on the CPU, and its derivatives.
 
 use super::Convolution;
-use crate::linalg::Real;
-use crate::linalg::gathered::{Pair, Sizes, Term, gather, outer};
+use crate::linalg::gathered::{Merged, Pair, Sizes, Term, Triple, gather, gather_two, outer, outer_three};
+use crate::linalg::{Real, by_pieces, copied};
 use crate::operation::{INPUTS, Operation};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -35,12 +35,20 @@ fn taps(shape: &Convolution, x: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// The pixels of the result whose filter meets a pixel of the input, with the tap.
-fn users(shape: &Convolution, y: usize) -> impl Iterator<Item = (usize, usize)> {
+fn users(shape: &Convolution, y: usize) -> impl DoubleEndedIterator<Item = (usize, usize)> {
     let (pad, stride, side) = (shape.filter / 2, shape.stride, shape.side_out());
     (0..shape.filter).filter_map(move |tap| {
         let at = (y + pad).checked_sub(tap)?;
         (at % stride == 0 && at / stride < side).then_some((tap, at / stride))
     })
+}
+
+fn sum_of_rows<T: Real>(rows: &[T], width: usize) -> Vec<T> {
+    let mut sum = vec![T::ZERO; width];
+    for row in rows.chunks_exact(width) {
+        sum.iter_mut().zip(row).for_each(|(s, &r)| *s += r);
+    }
+    sum
 }
 
 impl Fused {
@@ -66,61 +74,108 @@ impl Fused {
         let blocks = self.blocks(weight, true);
         let sizes = Sizes { samples, rows: outputs, columns: inputs };
         let side_out = self.shape.side_out();
-        let mut result = vec![T::ZERO; side * side * samples * inputs];
-        result.par_chunks_mut(samples * inputs).enumerate().for_each_init(Vec::new, |terms, (pixel, result)| {
-            terms.clear();
-            for (row_tap, row) in users(&self.shape, pixel / side) {
-                terms.extend(users(&self.shape, pixel % side).map(|(column_tap, column)| Term {
-                    states: (row * side_out + column) * samples * outputs,
-                    block: (row_tap * filter + column_tap) * inputs * outputs,
-                }));
-            }
-            gather(sizes, terms, gradient, &blocks, result);
-        });
-        result
+        let node = samples * inputs;
+        by_pieces(side * side * node, 2 * node, Scratch::default, |scratch, pair, result| {
+            let terms = |pixel: usize, terms: &mut Vec<Term>| {
+                // Rows and columns from the last tap to the first: the terms are then sorted by their states.
+                for (row_tap, row) in users(&self.shape, pixel / side).rev() {
+                    terms.extend(users(&self.shape, pixel % side).rev().map(|(column_tap, column)| Term {
+                        states: (row * side_out + column) * samples * outputs,
+                        block: (row_tap * filter + column_tap) * inputs * outputs,
+                    }));
+                }
+            };
+            scratch.add_up(sizes, gradient, &blocks, result, |offset, list| terms(2 * pair + offset, list));
+        })
     }
 
     fn weight_gradient<T: Real>(&self, input: &[T], gradient: &[T], samples: usize) -> Vec<T> {
-        let Convolution { side, filter, inputs, outputs, .. } = self.shape;
+        let Convolution { side, filter, stride, inputs, outputs } = self.shape;
         let (side_out, taps_in_all) = (self.shape.side_out(), filter * filter);
-        let sizes = Sizes { samples, rows: inputs, columns: outputs };
+        // The wider side of the block lies along the vectors: inputs, unless they are the few colours of an image.
+        let is_turned = inputs < outputs;
+        let (rows, columns) = if is_turned { (inputs, outputs) } else { (outputs, inputs) };
+        let sizes = Sizes { samples, rows, columns };
         let size = inputs * outputs;
+        let pair = |row: usize, column: usize, row_in: usize, column_tap: usize| {
+            let seen = (row_in * side + column * stride + column_tap - filter / 2) * samples * inputs;
+            let own = (row * side_out + column) * samples * outputs;
+            if is_turned { Pair { left: seen, right: own } } else { Pair { left: own, right: seen } }
+        };
+        let (left, right) = if is_turned { (input, gradient) } else { (gradient, input) };
+        // Where all three columns of a filter meet the image, their products share the gradient.
+        let spans: Vec<Range<usize>> = (0..filter).map(|tap| span(&self.shape, tap)).collect();
+        let common = spans.iter().fold(0..side_out, |a, b| a.start.max(b.start)..a.end.min(b.end));
+        let common = if filter == 3 && !is_turned { common } else { 0..0 };
         // A few rows of pixels per piece: pieces are as many for any number of threads, and a row of pixels with the rows beside it stays
         // in the second-level cache for all taps.
         const PIECES: usize = 8;
-        let rows = side_out.div_ceil(PIECES);
-        let starts: Vec<usize> = (0..side_out).step_by(rows).collect();
-        let parts: Vec<Vec<T>> = starts
-            .par_iter()
-            .map(|&start| {
-                let mut blocks = vec![T::ZERO; taps_in_all * size];
-                let mut pairs = Vec::new();
-                for row in start..side_out.min(start + rows) {
-                    for (row_tap, row_in) in taps(&self.shape, row) {
-                        for column_tap in 0..filter {
-                            pairs.clear();
-                            pairs.extend(span(&self.shape, column_tap).map(|column| Pair {
-                                left: (row_in * side + column * self.shape.stride + column_tap - filter / 2)
-                                    * samples
-                                    * inputs,
-                                right: (row * side_out + column) * samples * outputs,
-                            }));
-                            let tap = row_tap * filter + column_tap;
-                            outer(sizes, &pairs, input, gradient, &mut blocks[tap * size..(tap + 1) * size]);
-                        }
+        let piece = side_out.div_ceil(PIECES);
+        let starts: Vec<usize> = (0..side_out).step_by(piece).collect();
+        let of_rows = |&start: &usize| {
+            let mut blocks = vec![T::ZERO; taps_in_all * size];
+            let (mut pairs, mut triples) = (Vec::new(), Vec::new());
+            for row in start..side_out.min(start + piece) {
+                for (row_tap, row_in) in taps(&self.shape, row) {
+                    let blocks = &mut blocks[row_tap * filter * size..(row_tap + 1) * filter * size];
+                    if !common.is_empty() {
+                        triples.clear();
+                        triples.extend(common.clone().map(|column| Triple {
+                            left: pair(row, column, row_in, 0).left,
+                            right: [0, 1, 2].map(|tap| pair(row, column, row_in, tap).right),
+                        }));
+                        outer_three(sizes, &triples, left, right, blocks);
+                    }
+                    for (tap, block) in blocks.chunks_exact_mut(size).enumerate() {
+                        pairs.clear();
+                        let others = spans[tap].clone().filter(|column| !common.contains(column));
+                        pairs.extend(others.map(|column| pair(row, column, row_in, tap)));
+                        outer(sizes, &pairs, left, right, block);
                     }
                 }
-                blocks
-            })
-            .collect();
+            }
+            blocks
+        };
+        let parts: Vec<Vec<T>> = starts.par_iter().map(of_rows).collect();
         let mut result = vec![T::ZERO; taps_in_all * size];
         for part in parts {
             for (place, value) in part.into_iter().enumerate() {
-                let (tap, input, output) = (place / size, place % size / outputs, place % outputs);
+                let (tap, row, column) = (place / size, place % size / columns, place % columns);
+                let (input, output) = if is_turned { (row, column) } else { (column, row) };
                 result[(output * inputs + input) * taps_in_all + tap] += value;
             }
         }
         result
+    }
+}
+
+/// Memory to work in, per thread.
+#[derive(Default)]
+struct Scratch {
+    terms: [Vec<Term>; 2],
+    merged: Merged,
+}
+
+impl Scratch {
+    /// Adds up the terms of two pixels, or of the last one alone.
+    fn add_up<T: Real>(
+        &mut self,
+        sizes: Sizes,
+        states: &[T],
+        blocks: &[T],
+        result: &mut [T],
+        terms: impl Fn(usize, &mut Vec<Term>),
+    ) {
+        let [first, second] = &mut self.terms;
+        first.clear();
+        terms(0, first);
+        let (own, other) = result.split_at_mut(sizes.samples * sizes.columns);
+        if other.is_empty() {
+            return gather(sizes, first, states, blocks, own);
+        }
+        second.clear();
+        terms(1, second);
+        gather_two(sizes, [first, second], states, blocks, [own, other], &mut self.merged);
     }
 }
 
@@ -137,10 +192,10 @@ impl Operation for Fused {
         let blocks = self.blocks(weight, false);
         let sizes = Sizes { samples, rows: inputs, columns: outputs };
         let node = samples * outputs;
-        let mut result = vec![T::ZERO; side_out * side_out * node];
-        result.par_chunks_mut(node).enumerate().for_each_init(Vec::new, |terms, (pixel, result)| {
+        by_pieces(side_out * side_out * node, 2 * node, Scratch::default, |scratch, pair, result| {
+            let first = 2 * pair;
             if self.residual {
-                result.copy_from_slice(&residual[pixel * node..(pixel + 1) * node]);
+                result.copy_from_slice(&residual[first * node..first * node + result.len()]);
             }
             if self.bias {
                 for row in result.chunks_exact_mut(outputs) {
@@ -149,16 +204,16 @@ impl Operation for Fused {
                     }
                 }
             }
-            terms.clear();
-            for (row_tap, row) in taps(&self.shape, pixel / side_out) {
-                terms.extend(taps(&self.shape, pixel % side_out).map(|(column_tap, column)| Term {
-                    states: (row * side + column) * samples * inputs,
-                    block: (row_tap * filter + column_tap) * inputs * outputs,
-                }));
-            }
-            gather(sizes, terms, input, &blocks, result);
-        });
-        result
+            let terms = |pixel: usize, terms: &mut Vec<Term>| {
+                for (row_tap, row) in taps(&self.shape, pixel / side_out) {
+                    terms.extend(taps(&self.shape, pixel % side_out).map(|(column_tap, column)| Term {
+                        states: (row * side + column) * samples * inputs,
+                        block: (row_tap * filter + column_tap) * inputs * outputs,
+                    }));
+                }
+            };
+            scratch.add_up(sizes, input, &blocks, result, |offset, list| terms(first + offset, list));
+        })
     }
 
     fn backward<T: Real>(
@@ -174,13 +229,12 @@ impl Operation for Fused {
             wanted[0].then(|| self.input_gradient(weight, gradient, samples)),
             wanted[1].then(|| self.weight_gradient(input, gradient, samples)),
             (wanted[2] && self.bias).then(|| {
-                let mut sum = vec![T::ZERO; outputs];
-                for row in gradient.chunks_exact(outputs) {
-                    sum.iter_mut().zip(row).for_each(|(s, &g)| *s += g);
-                }
-                sum
+                const ROWS: usize = 4096;
+                let parts: Vec<Vec<T>> =
+                    gradient.par_chunks(ROWS * outputs).map(|rows| sum_of_rows(rows, outputs)).collect();
+                sum_of_rows(&parts.concat(), outputs)
             }),
-            (wanted[3] && self.residual).then(|| gradient.to_vec()),
+            (wanted[3] && self.residual).then(|| copied(gradient)),
         ]
     }
 }

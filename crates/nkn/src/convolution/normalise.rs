@@ -1,7 +1,7 @@
 //! Batch normalisation followed by ReLU, as one operation: two passes over the state instead of six.
 
 use crate::engine::Engine;
-use crate::linalg::{Real, vectorised};
+use crate::linalg::{Real, by_pieces, vectorised};
 use crate::operation::{INPUTS, Operation, operate};
 use burn::tensor::{Tensor, TensorData, activation::relu};
 use rayon::prelude::*;
@@ -217,10 +217,16 @@ impl Operation for Fused {
             Normalisation::Fixed(statistics) => statistics.clone(),
         };
         let (factor, summand) = line(&used, parameters);
-        let mut result = vec![T::ZERO; input.len()];
-        result.par_chunks_mut(PIECE * channels).zip(input.par_chunks(PIECE * channels)).for_each(|(result, input)| {
-            vectorised(|| apply_line(result, input, &factor, &summand));
-        });
+        let span = PIECE * channels;
+        let result = by_pieces(
+            input.len(),
+            span,
+            || (),
+            |(), index, result| {
+                let input = &input[index * span..index * span + result.len()];
+                vectorised(|| apply_line(result, input, &factor, &summand));
+            },
+        );
         *self.used.lock().expect("nobody panics with it") = Some(used);
         result
     }
@@ -260,15 +266,18 @@ impl Operation for Fused {
             (of(&|_| 0.0), of(&|_| 0.0))
         };
         let input_gradient = wanted[0].then(|| {
-            let mut result = vec![T::ZERO; input.len()];
             let span = PIECE * channels;
-            let pieces = result.par_chunks_mut(span).zip(input.par_chunks(span));
-            let pieces = pieces.zip(output.par_chunks(span)).zip(gradient.par_chunks(span));
-            pieces.for_each(|(((result, input), output), gradient)| {
-                let rows = Rows { input, output, gradient };
-                vectorised(|| input_gradients(rows, result, [&mean, &factor, &slope, &offset]));
-            });
-            result
+            by_pieces(
+                input.len(),
+                span,
+                || (),
+                |(), index, result| {
+                    let part = index * span..index * span + result.len();
+                    let rows =
+                        Rows { input: &input[part.clone()], output: &output[part.clone()], gradient: &gradient[part] };
+                    vectorised(|| input_gradients(rows, result, [&mean, &factor, &slope, &offset]));
+                },
+            )
         });
         [input_gradient, wanted[1].then_some(parameters_gradient), None, None]
     }

@@ -50,8 +50,53 @@ fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
+/// Three products that share the left factor: where the factors begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Triple {
+    /// Of the left factor, samples x rows.
+    pub left: usize,
+    /// Of the right factors, samples x columns.
+    pub right: [usize; 3],
+}
+
+/// The terms of two nodes' sums, those with the same states together.
+#[derive(Clone, Debug, Default)]
+pub struct Merged {
+    /// States, and the blocks of the first and of the second node.
+    both: Vec<(usize, usize, usize)>,
+    /// The other terms of each.
+    only: [Vec<Term>; 2],
+}
+
+impl Merged {
+    /// From terms that are sorted by their states.
+    pub fn set(&mut self, first: &[Term], second: &[Term]) {
+        self.both.clear();
+        self.only.iter_mut().for_each(Vec::clear);
+        let (mut a, mut b) = (first.iter().peekable(), second.iter().peekable());
+        loop {
+            match (a.peek(), b.peek()) {
+                (Some(x), Some(y)) if x.states == y.states => {
+                    self.both.push((x.states, x.block, y.block));
+                    a.next();
+                    b.next();
+                }
+                (Some(x), y) if y.is_none_or(|y| x.states < y.states) => {
+                    self.only[0].push(**x);
+                    a.next();
+                }
+                (_, Some(y)) => {
+                    self.only[1].push(**y);
+                    b.next();
+                }
+                _ => break,
+            }
+        }
+    }
+}
+
 macro_rules! kernels {
-    ($gather:ident, $outer:ident, $scalar:ty, $vector:ident, $lanes:ident, $splat:ident, $mul_add:ident, $add:ident) => {
+    ($gather:ident, $two:ident, $three:ident, $outer:ident, $scalar:ty, $vector:ident, $lanes:ident, $splat:ident, $mul_add:ident, $add:ident) => {
         pub(super) fn $gather(
             sizes: Sizes,
             terms: &[Term],
@@ -175,6 +220,181 @@ macro_rules! kernels {
             }
 
             pulp::Arch::new().dispatch(Task(sizes, terms, states, blocks, result))
+        }
+
+        pub(super) fn $two(
+            sizes: Sizes,
+            terms: &Merged,
+            states: &[$scalar],
+            blocks: &[$scalar],
+            results: [&mut [$scalar]; 2],
+        ) -> bool {
+            struct Task<'a>(Sizes, &'a Merged, &'a [$scalar], &'a [$scalar], [&'a mut [$scalar]; 2]);
+            impl WithSimd for Task<'_> {
+                type Output = bool;
+                #[inline(always)]
+                fn with_simd<S: Simd>(self, simd: S) -> bool {
+                    let Self(sizes, terms, states, blocks, results) = self;
+                    // One vector of columns, and as many registers as AVX-512 has: elsewhere one node at a time is as good.
+                    if sizes.columns != S::$lanes || sizes.rows != 16 || S::$lanes < 16 {
+                        return false;
+                    }
+                    let [a, b] = results;
+                    let mut first = 0;
+                    while first < sizes.samples {
+                        macro_rules! run {
+                            ($samples:literal) => {{
+                                tile::<S, $samples>(simd, sizes, terms, states, blocks, [&mut *a, &mut *b], first);
+                                first += $samples;
+                            }};
+                        }
+                        match sizes.samples - first {
+                            12.. => run!(12),
+                            8.. => run!(8),
+                            4.. => run!(4),
+                            _ => run!(1),
+                        }
+                    }
+                    true
+                }
+            }
+
+            #[inline(always)]
+            fn tile<S: Simd, const U: usize>(
+                simd: S,
+                sizes: Sizes,
+                terms: &Merged,
+                states: &[$scalar],
+                blocks: &[$scalar],
+                results: [&mut [$scalar]; 2],
+                first: usize,
+            ) {
+                const ROWS: usize = 16;
+                let mut sums_a = [simd.$splat(0.0); U];
+                let mut sums_b = [simd.$splat(0.0); U];
+                for (index, &(at, block_a, block_b)) in terms.both.iter().enumerate() {
+                    let next = terms.both.get(index + 1).copied().unwrap_or((at, block_a, block_b));
+                    let next_blocks = [next.1, next.2].map(|block| blocks.as_ptr().wrapping_add(block));
+                    let next = states.as_ptr().wrapping_add(next.0 + first * ROWS);
+                    let states = &states[at + first * ROWS..][..U * ROWS];
+                    let block_a: &[S::$vector] = bytemuck::cast_slice(&blocks[block_a..][..ROWS * sizes.columns]);
+                    let block_b: &[S::$vector] = bytemuck::cast_slice(&blocks[block_b..][..ROWS * sizes.columns]);
+                    assert!(block_a.len() == ROWS && block_b.len() == ROWS);
+                    for k in 0..ROWS {
+                        prefetch(next.wrapping_add(k * 16));
+                        next_blocks.iter().for_each(|block| prefetch(block.wrapping_add(k * 16)));
+                        let (a, b) = (block_a[k], block_b[k]);
+                        for u in 0..U {
+                            // SAFETY: u < U and k < ROWS, and the slice above has U * ROWS numbers.
+                            let factor = simd.$splat(unsafe { *states.get_unchecked(u * ROWS + k) });
+                            sums_a[u] = simd.$mul_add(factor, a, sums_a[u]);
+                            sums_b[u] = simd.$mul_add(factor, b, sums_b[u]);
+                        }
+                    }
+                }
+                let [only_a, only_b] = &terms.only;
+                let [result_a, result_b] = results;
+                for (only, sums, result) in [(only_a, sums_a, result_a), (only_b, sums_b, result_b)] {
+                    finish::<S, U>(simd, sizes, only, states, blocks, (sums, result), first);
+                }
+            }
+
+            /// The terms of one node alone, and the result.
+            #[inline(always)]
+            fn finish<S: Simd, const U: usize>(
+                simd: S,
+                sizes: Sizes,
+                only: &[Term],
+                states: &[$scalar],
+                blocks: &[$scalar],
+                (mut sums, result): ([S::$vector; U], &mut [$scalar]),
+                first: usize,
+            ) {
+                const ROWS: usize = 16;
+                for term in only {
+                    let states = &states[term.states + first * ROWS..][..U * ROWS];
+                    let block: &[S::$vector] = bytemuck::cast_slice(&blocks[term.block..][..ROWS * sizes.columns]);
+                    assert!(block.len() == ROWS);
+                    for k in 0..ROWS {
+                        let row = block[k];
+                        for u in 0..U {
+                            // SAFETY: as above.
+                            let factor = simd.$splat(unsafe { *states.get_unchecked(u * ROWS + k) });
+                            sums[u] = simd.$mul_add(factor, row, sums[u]);
+                        }
+                    }
+                }
+                for u in 0..U {
+                    let start = (first + u) * sizes.columns;
+                    let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..sizes.columns]);
+                    result[0] = simd.$add(result[0], sums[u]);
+                }
+            }
+
+            pulp::Arch::new().dispatch(Task(sizes, terms, states, blocks, results))
+        }
+
+        pub(super) fn $three(
+            samples: usize,
+            triples: &[Triple],
+            left: &[$scalar],
+            right: &[$scalar],
+            result: &mut [$scalar],
+        ) -> bool {
+            struct Task<'a>(usize, &'a [Triple], &'a [$scalar], &'a [$scalar], &'a mut [$scalar]);
+            impl WithSimd for Task<'_> {
+                type Output = bool;
+                #[inline(always)]
+                fn with_simd<S: Simd>(self, simd: S) -> bool {
+                    if S::$lanes != 16 {
+                        return false;
+                    }
+                    let Self(samples, triples, left, right, result) = self;
+                    for row in [0, 8] {
+                        tile::<S>(simd, samples, triples, left, right, result, row);
+                    }
+                    true
+                }
+            }
+
+            #[inline(always)]
+            fn tile<S: Simd>(
+                simd: S,
+                samples: usize,
+                triples: &[Triple],
+                left: &[$scalar],
+                right: &[$scalar],
+                result: &mut [$scalar],
+                row: usize,
+            ) {
+                let mut sums = [[simd.$splat(0.0); 3]; 8];
+                for triple in triples {
+                    let left = &left[triple.left..][..samples * 16];
+                    let right =
+                        triple.right.map(|at| -> &[S::$vector] { bytemuck::cast_slice(&right[at..][..samples * 16]) });
+                    assert!(right.iter().all(|right| right.len() == samples) && row + 8 <= 16);
+                    for n in 0..samples {
+                        // SAFETY: n < samples, and every right factor has so many vectors, the left one so many rows of 16.
+                        let other: [S::$vector; 3] = std::array::from_fn(|v| unsafe { *right[v].get_unchecked(n) });
+                        for r in 0..8 {
+                            // SAFETY: as above.
+                            let factor = simd.$splat(unsafe { *left.get_unchecked(n * 16 + row + r) });
+                            for v in 0..3 {
+                                sums[r][v] = simd.$mul_add(factor, other[v], sums[r][v]);
+                            }
+                        }
+                    }
+                }
+                for v in 0..3 {
+                    for r in 0..8 {
+                        let start = v * 256 + (row + r) * 16;
+                        let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..16]);
+                        result[0] = simd.$add(result[0], sums[r][v]);
+                    }
+                }
+            }
+
+            pulp::Arch::new().dispatch(Task(samples, triples, left, right, result))
         }
 
         pub(super) fn $outer(
@@ -312,8 +532,30 @@ macro_rules! kernels {
     };
 }
 
-kernels!(gather_single, outer_single, f32, f32s, F32_LANES, splat_f32s, mul_add_f32s, add_f32s);
-kernels!(gather_double, outer_double, f64, f64s, F64_LANES, splat_f64s, mul_add_f64s, add_f64s);
+kernels!(
+    gather_single,
+    gather_two_single,
+    outer_three_single,
+    outer_single,
+    f32,
+    f32s,
+    F32_LANES,
+    splat_f32s,
+    mul_add_f32s,
+    add_f32s
+);
+kernels!(
+    gather_double,
+    gather_two_double,
+    outer_three_double,
+    outer_double,
+    f64,
+    f64s,
+    F64_LANES,
+    splat_f64s,
+    mul_add_f64s,
+    add_f64s
+);
 
 /// The same for any number of columns, and what the others are tested against.
 fn plain_gather<T: Real>(sizes: Sizes, terms: &[Term], states: &[T], blocks: &[T], result: &mut [T]) {
@@ -344,10 +586,39 @@ fn plain_outer<T: Real>(sizes: Sizes, pairs: &[Pair], left: &[T], right: &[T], r
     }
 }
 
+/// [`outer`] three times, with the same left factors: `result` is three blocks, one after the other.
+pub fn outer_three<T: Real>(sizes: Sizes, triples: &[Triple], left: &[T], right: &[T], result: &mut [T]) {
+    let is_fast = sizes.rows == 16 && sizes.columns == 16;
+    if is_fast && T::outer_products(sizes.samples, triples, left, right, result) {
+        return;
+    }
+    for (which, result) in result.chunks_exact_mut(sizes.rows * sizes.columns).enumerate() {
+        let pairs: Vec<Pair> = triples.iter().map(|t| Pair { left: t.left, right: t.right[which] }).collect();
+        outer(sizes, &pairs, left, right, result);
+    }
+}
+
 /// `result` (samples x columns) += the sum over the terms of states (samples x rows) times block (rows x columns).
 pub fn gather<T: Real>(sizes: Sizes, terms: &[Term], states: &[T], blocks: &[T], result: &mut [T]) {
     if sizes.rows > 0 && sizes.columns > 0 {
         T::gathered_product(sizes, terms, states, blocks, result);
+    }
+}
+
+/// [`gather`] for two nodes, whose terms are sorted by their states: nodes that are neighbours have most of their neighbours in common, and what is
+/// read once serves both. `merged` is memory to work in.
+pub fn gather_two<T: Real>(
+    sizes: Sizes,
+    [first, second]: [&[Term]; 2],
+    states: &[T],
+    blocks: &[T],
+    [a, b]: [&mut [T]; 2],
+    merged: &mut Merged,
+) {
+    merged.set(first, second);
+    if !T::gathered_products(sizes, merged, states, blocks, [a, b]) {
+        gather(sizes, first, states, blocks, a);
+        gather(sizes, second, states, blocks, b);
     }
 }
 
@@ -396,6 +667,52 @@ mod tests {
                 close(&fast, &plain, tolerance, &place);
             }
         }
+    }
+
+    /// Two nodes at a time and three products at a time give what one at a time does.
+    fn together<T: Real>(tolerance: f64) {
+        for (rows, columns) in [(16, 16), (8, 16), (16, 32), (5, 7)] {
+            for samples in [1, 2, 5, 13, 31] {
+                let sizes = Sizes { samples, rows, columns };
+                let place = format!("{sizes:?}");
+                let (states, blocks) = (values::<T>(6 * samples * rows, 0), values::<T>(8 * rows * columns, 7));
+                let term = |s: usize, b: usize| Term { states: s * samples * rows, block: b * rows * columns };
+                let first = [term(0, 0), term(1, 1), term(3, 2), term(4, 6)];
+                let second = [term(1, 3), term(2, 4), term(3, 5), term(5, 7)];
+                for (first, second) in
+                    [(&first[..], &second[..]), (&first[..0], &second[..]), (&first[..], &second[..0])]
+                {
+                    let (mut a, mut b) = (values::<T>(samples * columns, 3), values::<T>(samples * columns, 4));
+                    let (mut plain_a, mut plain_b) = (a.clone(), b.clone());
+                    let merged = &mut Merged::default();
+                    gather_two(sizes, [first, second], &states, &blocks, [&mut a, &mut b], merged);
+                    plain_gather(sizes, first, &states, &blocks, &mut plain_a);
+                    plain_gather(sizes, second, &states, &blocks, &mut plain_b);
+                    close(&a, &plain_a, tolerance, &place);
+                    close(&b, &plain_b, tolerance, &place);
+                }
+                let right = values::<T>(4 * samples * columns, 11);
+                let at = |r: usize| r * samples * columns;
+                let triples = [
+                    Triple { left: samples * rows, right: [at(0), at(2), at(1)] },
+                    Triple { left: 4 * samples * rows, right: [at(3), at(3), at(0)] },
+                ];
+                let mut fast = values::<T>(3 * rows * columns, 5);
+                let mut plain = fast.clone();
+                outer_three(sizes, &triples, &states, &right, &mut fast);
+                for (which, plain) in plain.chunks_exact_mut(rows * columns).enumerate() {
+                    let pairs = triples.map(|t| Pair { left: t.left, right: t.right[which] });
+                    plain_outer(sizes, &pairs, &states, &right, plain);
+                }
+                close(&fast, &plain, tolerance, &place);
+            }
+        }
+    }
+
+    #[test]
+    fn two_nodes_and_three_products_at_a_time() {
+        together::<f64>(1e-12);
+        together::<f32>(1e-4);
     }
 
     #[test]

@@ -9,8 +9,7 @@ pub(super) mod streamed;
 
 use super::plan::{Order, Plan};
 use crate::buffer::Buffer;
-use crate::linalg::{Real, vectorised};
-use rayon::prelude::*;
+use crate::linalg::{Real, by_pieces, copied, copy_into, vectorised};
 use std::borrow::Cow;
 
 /// The numbers that an evolution works on, in the layouts of the operation's documentation.
@@ -68,7 +67,7 @@ impl<T: Real> States<T> {
     fn new(plan: &Plan, initial: &[T], keep: bool) -> Self {
         let length = initial.len();
         let mut values = Buffer::any(if keep { plan.depth + 1 } else { 2 } * length);
-        values[..length].copy_from_slice(&nodes_first(plan, initial));
+        copy_into(&mut values[..length], &nodes_first(plan, initial));
         Self { values, length, keep }
     }
 
@@ -167,7 +166,7 @@ fn nodes_first<'a, T: Real>(plan: &Plan, values: &'a [T]) -> Cow<'a, [T]> {
 /// The other way.
 fn from_nodes_first<T: Real>(plan: &Plan, values: &[T]) -> Vec<T> {
     if plan.nodes_first {
-        return values.to_vec();
+        return copied(values);
     }
     swap_leading(values, plan.nodes(), plan.samples(), plan.width)
 }
@@ -185,12 +184,15 @@ fn pieces<'a, T>(plan: &Plan, mut values: &'a mut [T], length: usize) -> Vec<&'a
 
 /// samples x nodes x d to nodes x samples x d, or back.
 fn swap_leading<T: Real>(values: &[T], first: usize, second: usize, width: usize) -> Vec<T> {
-    let mut result = vec![T::ZERO; values.len()];
-    result.par_chunks_mut((first * width).max(1)).enumerate().for_each(|(b, row)| {
-        for (a, piece) in row.chunks_exact_mut(width).enumerate() {
-            let start = (a * second + b) * width;
-            piece.copy_from_slice(&values[start..start + width]);
-        }
-    });
-    result
+    by_pieces(
+        values.len(),
+        first * width,
+        || (),
+        |(), b, row| {
+            for (a, piece) in row.chunks_exact_mut(width).enumerate() {
+                let start = (a * second + b) * width;
+                piece.copy_from_slice(&values[start..start + width]);
+            }
+        },
+    )
 }

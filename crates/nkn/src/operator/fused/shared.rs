@@ -7,8 +7,8 @@
 use super::{Gradients, Inputs, Saved, States, add_rows, from_nodes_first, last_layer, last_layer::Layout};
 use super::{mask, nodes_first, reaction_of, relu};
 use crate::buffer::Buffer;
-use crate::linalg::gathered::{Pair, Sizes, Term, gather, outer};
-use crate::linalg::{Real, vectorised};
+use crate::linalg::gathered::{Merged, Pair, Sizes, Term, Triple, gather, gather_two, outer, outer_three};
+use crate::linalg::{Real, copy_into, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 
@@ -62,6 +62,40 @@ fn sizes(plan: &Plan) -> Sizes {
     Sizes { samples: plan.samples(), rows: plan.width, columns: plan.width }
 }
 
+/// The sums of all nodes, two nodes at a time: `start` at every sample, the node's own block, and the terms of its edges, which come sorted by their states.
+fn by_two<T: Real>(
+    plan: &Plan,
+    states: &[T],
+    (diagonal, blocks): (&[T], &[T]),
+    result: &mut [T],
+    start: &[T],
+    terms: impl Fn(usize, &mut Vec<Term>) + Sync,
+) {
+    let d = plan.width;
+    let node = plan.samples() * d;
+    let sizes = sizes(plan);
+    let scratch = || (Vec::new(), Vec::new(), Merged::default());
+    result.par_chunks_mut(2 * node).enumerate().for_each_init(scratch, |(first, second, merged), (pair, result)| {
+        let x = 2 * pair;
+        for row in result.chunks_exact_mut(d) {
+            row.copy_from_slice(start);
+        }
+        for (offset, result) in result.chunks_exact_mut(node).enumerate() {
+            let own = Term { states: (x + offset) * node, block: (x + offset) * d * d };
+            gather(sizes, &[own], states, diagonal, result);
+        }
+        first.clear();
+        terms(x, first);
+        let (own, other) = result.split_at_mut(node);
+        if other.is_empty() {
+            return gather(sizes, first, states, blocks, own);
+        }
+        second.clear();
+        terms(x + 1, second);
+        gather_two(sizes, [first, second], states, blocks, [own, other], merged);
+    });
+}
+
 pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, Saved<T>) {
     let d = plan.width;
     let node = plan.samples() * d;
@@ -73,21 +107,15 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
     let mut states = States::new(plan, inputs.initial, keep);
     for layer in 0..plan.depth {
         let (h, next) = states.step(layer);
-        next.par_chunks_mut(node).enumerate().for_each_init(Vec::new, |terms, (x, next)| {
-            for row in next.chunks_exact_mut(d) {
-                row.copy_from_slice(&source);
-            }
-            gather(sizes(plan), &[Term { states: x * node, block: x * d * d }], h, &diagonal, next);
+        let terms = |x: usize, terms: &mut Vec<Term>| {
             let first = plan.graph.offsets()[x];
-            terms.clear();
-            terms.extend(
-                plan.graph.row(x).enumerate().map(|(e, (y, _))| Term { states: y * node, block: (first + e) * d * d }),
-            );
-            gather(sizes(plan), terms, h, &blocks, next);
-            if plan.update.activates(layer, plan.depth) {
-                relu(next);
-            }
-        });
+            let edges = plan.graph.row(x).enumerate();
+            terms.extend(edges.map(|(e, (y, _))| Term { states: y * node, block: (first + e) * d * d }));
+        };
+        by_two(plan, h, (&diagonal, &blocks), next, &source, terms);
+        if plan.update.activates(layer, plan.depth) {
+            next.par_chunks_mut(node).for_each(relu);
+        }
     }
     let (result, states) = states.finish(plan);
     (result, Saved { states, matrix: blocks })
@@ -101,7 +129,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
     let diagonal = diagonal(plan, &blocks, inputs.reaction, Layout::Rows);
     // The adjoint after each layer, where the activation lets it pass; the first is that of the initial state.
     let mut adjoints = Buffer::any((plan.depth + 1) * length);
-    adjoints[plan.depth * length..].copy_from_slice(&nodes_first(plan, gradient));
+    copy_into(&mut adjoints[plan.depth * length..], &nodes_first(plan, gradient));
     for layer in (0..plan.depth).rev() {
         let (before, after) = adjoints.split_at_mut((layer + 1) * length);
         let (below, own) = (&mut before[layer * length..], &mut after[..length]);
@@ -109,17 +137,14 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
             mask(own, &saved.states[(layer + 1) * length..(layer + 2) * length]);
         }
         let own = &*own;
-        below.par_chunks_mut(node).enumerate().for_each_init(Vec::new, |terms, (y, below)| {
-            below.fill(T::ZERO);
-            gather(sizes(plan), &[Term { states: y * node, block: y * d * d }], own, &diagonal, below);
-            terms.clear();
+        let terms = |y: usize, terms: &mut Vec<Term>| {
             let incoming = &plan.incoming[plan.source_offsets[y]..plan.source_offsets[y + 1]];
             terms.extend(incoming.iter().map(|&edge| Term {
                 states: plan.targets[edge as usize] as usize * node,
                 block: edge as usize * d * d,
             }));
-            gather(sizes(plan), terms, own, &blocks, below);
-        });
+        };
+        by_two(plan, own, (&diagonal, &blocks), below, &vec![T::ZERO; d], terms);
     }
     let states = &saved.states[..plan.depth * length];
     let scaled = &adjoints[length..];
@@ -148,35 +173,47 @@ fn by_rows<T: Real>(d: usize, columns: &[T]) -> Buffer<T> {
 }
 
 /// Derivatives of the kernel's blocks and of R.
-fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T], reaction_length: usize) -> (Vec<T>, Vec<T>) {
+fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T], reaction_length: usize) -> (Buffer<T>, Vec<T>) {
     let size = plan.width * plan.width;
     let node = plan.samples() * plan.width;
     let length = plan.nodes() * node;
     let step = plan.update.step();
     let difference = T::of(plan.update.difference());
     let sign = T::of(step * plan.update.reaction_sign());
-    let pairs = |x: usize, y: usize, pairs: &mut Vec<Pair>| {
-        pairs.clear();
-        let at = |layer: usize| Pair { left: layer * length + x * node, right: layer * length + y * node };
-        pairs.extend((0..plan.depth).map(at));
-    };
-    let mut blocks = vec![T::ZERO; plan.edges() * size];
+    let place = |layer: usize, node_number: usize| layer * length + node_number * node;
+    let mut blocks = Buffer::any(plan.edges() * size);
     let mut reaction = vec![T::ZERO; plan.nodes() * size];
     let by_target = super::pieces(plan, &mut blocks, size);
     by_target.into_par_iter().zip(reaction.par_chunks_mut(size)).enumerate().for_each_init(
-        Vec::new,
-        |list, (x, (blocks, own))| {
-            pairs(x, x, list);
-            outer(sizes(plan), list, scaled, states, own);
-            for (block, (y, weight)) in blocks.chunks_exact_mut(size).zip(plan.graph.row(x)) {
-                pairs(x, y, list);
-                outer(sizes(plan), list, scaled, states, block);
-                let factor = T::of(step * weight);
-                vectorised(|| {
-                    for (b, &o) in block.iter_mut().zip(&*own) {
-                        *b = factor * (*b - difference * o);
+        || (Vec::new(), Vec::new()),
+        |(pairs, triples), (x, (blocks, own))| {
+            let pair = |layer, y| Pair { left: place(layer, x), right: place(layer, y) };
+            pairs.clear();
+            pairs.extend((0..plan.depth).map(|layer| pair(layer, x)));
+            outer(sizes(plan), pairs, scaled, states, own);
+            blocks.fill(T::ZERO);
+            let edges: Vec<(usize, f64)> = plan.graph.row(x).collect();
+            for (blocks, edges) in blocks.chunks_mut(3 * size).zip(edges.chunks(3)) {
+                if let [(a, _), (b, _), (c, _)] = *edges {
+                    triples.clear();
+                    let right = |layer| [a, b, c].map(|y| place(layer, y));
+                    triples.extend((0..plan.depth).map(|layer| Triple { left: place(layer, x), right: right(layer) }));
+                    outer_three(sizes(plan), triples, scaled, states, blocks);
+                } else {
+                    for (block, &(y, _)) in blocks.chunks_exact_mut(size).zip(edges) {
+                        pairs.clear();
+                        pairs.extend((0..plan.depth).map(|layer| pair(layer, y)));
+                        outer(sizes(plan), pairs, scaled, states, block);
                     }
-                });
+                }
+                for (block, (_, weight)) in blocks.chunks_exact_mut(size).zip(edges) {
+                    let factor = T::of(step * weight);
+                    vectorised(|| {
+                        for (b, &o) in block.iter_mut().zip(&*own) {
+                            *b = factor * (*b - difference * o);
+                        }
+                    });
+                }
             }
             own.iter_mut().for_each(|value| *value = sign * *value);
         },
