@@ -75,127 +75,75 @@ pub trait Real:
     ) -> bool;
     /// e to this power; in single precision a version that loops can be vectorised with.
     fn exp(self) -> Self;
-    /// The square root.
-    fn sqrt(self) -> Self;
 }
 
-impl Real for f32 {
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-    fn of(value: f64) -> Self {
-        value as f32
-    }
-    fn pool() -> &'static Pool<Self> {
-        static POOL: Pool<f32> = Pool::new();
-        &POOL
-    }
-    fn small_product(d: usize, product: &small::Product<Self>, target: small::Target<Self>, scratch: &mut Vec<Self>) {
-        small::single(d, product, target, scratch)
-    }
-    fn gathered_product(
-        sizes: gathered::Sizes,
-        terms: &[gathered::Term],
-        states: &[Self],
-        blocks: &[Self],
-        result: &mut [Self],
-    ) {
-        gathered::gather_single(sizes, terms, states, blocks, result)
-    }
-    fn outer_product(
-        sizes: gathered::Sizes,
-        pairs: &[gathered::Pair],
-        left: &[Self],
-        right: &[Self],
-        result: &mut [Self],
-    ) {
-        gathered::outer_single(sizes, pairs, left, right, result)
-    }
-    fn gathered_products(
-        sizes: gathered::Sizes,
-        terms: &gathered::Merged,
-        states: &[Self],
-        blocks: &[Self],
-        results: [&mut [Self]; 2],
-    ) -> bool {
-        gathered::gather_two_single(sizes, terms, states, blocks, results)
-    }
-    fn outer_products(
-        samples: usize,
-        triples: &[gathered::Triple],
-        left: &[Self],
-        right: &[Self],
-        result: &mut [Self],
-    ) -> bool {
-        gathered::outer_three_single(samples, triples, left, right, result)
-    }
-    #[inline(always)]
-    fn exp(self) -> Self {
-        exp_single(self)
-    }
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        f32::sqrt(self)
-    }
+/// One implementation for both types; what differs are the functions made for each.
+macro_rules! real {
+    ($type:ty, $exp:path, $small:ident, $gather:ident, $outer:ident, $gather_two:ident, $outer_three:ident) => {
+        impl Real for $type {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            fn of(value: f64) -> Self {
+                value as $type
+            }
+            fn pool() -> &'static Pool<Self> {
+                static POOL: Pool<$type> = Pool::new();
+                &POOL
+            }
+            fn small_product(
+                d: usize,
+                product: &small::Product<Self>,
+                target: small::Target<Self>,
+                scratch: &mut Vec<Self>,
+            ) {
+                small::$small(d, product, target, scratch)
+            }
+            fn gathered_product(
+                sizes: gathered::Sizes,
+                terms: &[gathered::Term],
+                states: &[Self],
+                blocks: &[Self],
+                result: &mut [Self],
+            ) {
+                gathered::$gather(sizes, terms, states, blocks, result)
+            }
+            fn outer_product(
+                sizes: gathered::Sizes,
+                pairs: &[gathered::Pair],
+                left: &[Self],
+                right: &[Self],
+                result: &mut [Self],
+            ) {
+                gathered::$outer(sizes, pairs, left, right, result)
+            }
+            fn gathered_products(
+                sizes: gathered::Sizes,
+                terms: &gathered::Merged,
+                states: &[Self],
+                blocks: &[Self],
+                results: [&mut [Self]; 2],
+            ) -> bool {
+                gathered::$gather_two(sizes, terms, states, blocks, results)
+            }
+            fn outer_products(
+                samples: usize,
+                triples: &[gathered::Triple],
+                left: &[Self],
+                right: &[Self],
+                result: &mut [Self],
+            ) -> bool {
+                gathered::$outer_three(samples, triples, left, right, result)
+            }
+            #[inline(always)]
+            fn exp(self) -> Self {
+                $exp(self)
+            }
+        }
+    };
 }
 
-impl Real for f64 {
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-    fn of(value: f64) -> Self {
-        value
-    }
-    fn pool() -> &'static Pool<Self> {
-        static POOL: Pool<f64> = Pool::new();
-        &POOL
-    }
-    fn small_product(d: usize, product: &small::Product<Self>, target: small::Target<Self>, scratch: &mut Vec<Self>) {
-        small::double(d, product, target, scratch)
-    }
-    fn gathered_product(
-        sizes: gathered::Sizes,
-        terms: &[gathered::Term],
-        states: &[Self],
-        blocks: &[Self],
-        result: &mut [Self],
-    ) {
-        gathered::gather_double(sizes, terms, states, blocks, result)
-    }
-    fn outer_product(
-        sizes: gathered::Sizes,
-        pairs: &[gathered::Pair],
-        left: &[Self],
-        right: &[Self],
-        result: &mut [Self],
-    ) {
-        gathered::outer_double(sizes, pairs, left, right, result)
-    }
-    fn gathered_products(
-        sizes: gathered::Sizes,
-        terms: &gathered::Merged,
-        states: &[Self],
-        blocks: &[Self],
-        results: [&mut [Self]; 2],
-    ) -> bool {
-        gathered::gather_two_double(sizes, terms, states, blocks, results)
-    }
-    fn outer_products(
-        samples: usize,
-        triples: &[gathered::Triple],
-        left: &[Self],
-        right: &[Self],
-        result: &mut [Self],
-    ) -> bool {
-        gathered::outer_three_double(samples, triples, left, right, result)
-    }
-    #[inline(always)]
-    fn exp(self) -> Self {
-        f64::exp(self)
-    }
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        f64::sqrt(self)
-    }
-}
+real!(f32, exp_single, single, gather_single, outer_single, gather_two_single, outer_three_single);
+real!(f64, f64::exp, double, gather_double, outer_double, gather_two_double, outer_three_double);
 
 /// A matrix that looks into a slice: element (i, j) is `data[i * row_stride + j * column_stride]`.
 #[derive(Clone, Copy)]

@@ -118,7 +118,7 @@ pub fn report(folder: &ImageRunFolder) -> Result<PathBuf> {
         errors: vec![(config.data.side, record.error_rate)],
     };
     let facts = [
-        ("network", results.model.clone()),
+        ("network", config.model.title()),
         ("parameters", results.parameters.to_string()),
         (
             "images",
@@ -130,7 +130,7 @@ pub fn report(folder: &ImageRunFolder) -> Result<PathBuf> {
         ("time", format!("{:.0} s", results.seconds)),
     ];
     let data = ClassifierPage {
-        title: format!("{}: {}", config.data.problem.set().name(), results.model),
+        title: format!("{}: {}", config.data.problem.title(), config.model.title()),
         summary: facts.map(|(name, value)| (name.to_string(), value)).to_vec(),
         classes,
         curves: results.records.iter().map(curve).collect(),

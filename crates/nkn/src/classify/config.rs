@@ -112,6 +112,22 @@ impl ClassifierConfig {
         self.architecture == Architecture::Nkn || self.block == Block::Nkn
     }
 
+    /// The name for people: `NKN, r = 3, L = 2`.
+    pub fn title(&self) -> String {
+        let depth = self.depth;
+        match (self.architecture, self.block) {
+            (Architecture::Nkn, _) => format!("NKN, r = {}, L = {depth}", self.radius),
+            (Architecture::Cnn, _) => format!("CNN, L = {depth}"),
+            (Architecture::MultiscaleCnn, _) => format!("multiscale CNN, L = {depth}"),
+            (Architecture::Nnn, _) => format!("NNN, L = {depth}"),
+            (Architecture::Preresnet, Block::None) => "PreResNet-20".into(),
+            (Architecture::Preresnet, Block::Nnn) => format!("PreResNet-20 with {depth} NNN steps"),
+            (Architecture::Preresnet, Block::Nkn) => {
+                format!("PreResNet-20 with {depth} NKN steps, r = {}", self.radius)
+            }
+        }
+    }
+
     /// The name of the table's row in the paper: `nkn-r3-l2`, `cnn-l1`, `preresnet20`.
     pub fn name(&self) -> String {
         let depth = self.depth;

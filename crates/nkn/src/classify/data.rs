@@ -54,6 +54,15 @@ impl Problem {
         }
     }
 
+    /// The name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Problem::Mnist => "MNIST",
+            Problem::FashionMnist => "Fashion-MNIST",
+            Problem::Cifar10 => "CIFAR-10",
+        }
+    }
+
     /// The names of the classes.
     pub fn classes(self) -> [&'static str; CLASSES] {
         match self {

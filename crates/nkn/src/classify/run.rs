@@ -14,7 +14,7 @@ use super::files::Classifier;
 use super::network::Network;
 use super::trainer::{ClassifierState, ClassifierTrainer, EpochRecord, Happening, TestResult};
 use crate::io::write_atomically;
-use crate::run::{Existing, apply_override, is_occupied};
+use crate::run::{Existing, is_occupied, parse_with};
 use crate::train::Outcome;
 use crate::{Device, Error, Result};
 use serde::{Deserialize, Serialize};
@@ -46,19 +46,7 @@ impl ImageRunConfig {
     /// Parses a configuration; `origin` is what messages call it.
     pub fn parse(text: &str, origin: &Path, overrides: &[String]) -> Result<Self> {
         let hint = "see configs/mnist.toml for every key and its meaning";
-        let wrong = |error: toml::de::Error| {
-            Error::file(origin, format!("is not a valid configuration\n{}", error.to_string().trim_end()), hint)
-        };
-        let mut config: Self = toml::from_str(text).map_err(wrong)?;
-        if !overrides.is_empty() {
-            let mut table: toml::Table = toml::from_str(text).map_err(wrong)?;
-            for assignment in overrides {
-                apply_override(&mut table, assignment)?;
-            }
-            config = table.try_into().map_err(|error: toml::de::Error| {
-                Error::invalid("--set", "a known key with a value of its type", error.to_string().trim_end(), hint)
-            })?;
-        }
+        let config: Self = parse_with(text, origin, overrides, hint)?;
         config.data.check()?;
         config.model.check()?;
         config.train.check()?;

@@ -5,6 +5,7 @@ use crate::field::{Symmetry, moved};
 use crate::model::{Batch, BatchOptions, ModelConfig, Normalisers};
 use crate::train::{Augment, TrainConfig};
 use crate::{Device, Error, Result};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -35,19 +36,7 @@ impl RunConfig {
     /// Parses a configuration; `origin` is what messages call it, `overrides` are `a.b=value`.
     pub fn parse(text: &str, origin: &Path, overrides: &[String]) -> Result<Self> {
         let hint = "see configs/poisson.toml for every key and its meaning";
-        let wrong = |error: toml::de::Error| {
-            Error::file(origin, format!("is not a valid configuration\n{}", error.to_string().trim_end()), hint)
-        };
-        let mut config: Self = toml::from_str(text).map_err(wrong)?;
-        if !overrides.is_empty() {
-            let mut table: toml::Table = toml::from_str(text).map_err(wrong)?;
-            for assignment in overrides {
-                apply_override(&mut table, assignment)?;
-            }
-            config = table.try_into().map_err(|error: toml::de::Error| {
-                Error::invalid("--set", "a known key with a value of its type", error.to_string().trim_end(), hint)
-            })?;
-        }
+        let config: Self = parse_with(text, origin, overrides, hint)?;
         config.model.check()?;
         config.train.check()?;
         Ok(config)
@@ -82,8 +71,32 @@ impl RunConfig {
     }
 }
 
+/// Parses a configuration file with some settings replaced.
+pub(crate) fn parse_with<T: DeserializeOwned>(
+    text: &str,
+    origin: &Path,
+    overrides: &[String],
+    hint: &str,
+) -> Result<T> {
+    let wrong = |error: toml::de::Error| {
+        Error::file(origin, format!("is not a valid configuration\n{}", error.to_string().trim_end()), hint)
+    };
+    // First as it is: mistakes in the file are then told with their line.
+    let config: T = toml::from_str(text).map_err(wrong)?;
+    if overrides.is_empty() {
+        return Ok(config);
+    }
+    let mut table: toml::Table = toml::from_str(text).map_err(wrong)?;
+    for assignment in overrides {
+        apply_override(&mut table, assignment)?;
+    }
+    table.try_into().map_err(|error: toml::de::Error| {
+        Error::invalid("--set", "a known key with a value of its type", error.to_string().trim_end(), hint)
+    })
+}
+
 /// Puts `a.b=value` into a table; a value that is not TOML is taken as a string.
-pub(crate) fn apply_override(table: &mut toml::Table, assignment: &str) -> Result<()> {
+fn apply_override(table: &mut toml::Table, assignment: &str) -> Result<()> {
     let malformed =
         || Error::invalid("--set", "key=value, such as train.seed=1", assignment, "put the key's table before a dot");
     let (path, value) = assignment.split_once('=').ok_or_else(malformed)?;
