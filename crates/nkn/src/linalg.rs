@@ -75,11 +75,13 @@ pub trait Real:
     ) -> bool;
     /// e to this power; in single precision a version that loops can be vectorised with.
     fn exp(self) -> Self;
+    /// The hyperbolic tangent, likewise.
+    fn tanh(self) -> Self;
 }
 
 /// One implementation for both types; what differs are the functions made for each.
 macro_rules! real {
-    ($type:ty, $exp:path, $small:ident, $gather:ident, $outer:ident, $gather_two:ident, $outer_three:ident) => {
+    ($type:ty, $exp:path, $tanh:path, $small:ident, $gather:ident, $outer:ident, $gather_two:ident, $outer_three:ident) => {
         impl Real for $type {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -138,12 +140,16 @@ macro_rules! real {
             fn exp(self) -> Self {
                 $exp(self)
             }
+            #[inline(always)]
+            fn tanh(self) -> Self {
+                $tanh(self)
+            }
         }
     };
 }
 
-real!(f32, exp_single, single, gather_single, outer_single, gather_two_single, outer_three_single);
-real!(f64, f64::exp, double, gather_double, outer_double, gather_two_double, outer_three_double);
+real!(f32, exp_single, tanh_single, single, gather_single, outer_single, gather_two_single, outer_three_single);
+real!(f64, f64::exp, f64::tanh, double, gather_double, outer_double, gather_two_double, outer_three_double);
 
 /// A matrix that looks into a slice: element (i, j) is `data[i * row_stride + j * column_stride]`.
 #[derive(Clone, Copy)]
@@ -284,6 +290,15 @@ pub(crate) fn transpose<T: Real>(
     });
 }
 
+/// Through the exponential; near zero, where that would lose digits, by its series.
+#[inline(always)]
+fn tanh_single(x: f32) -> f32 {
+    let far = 1.0 - 2.0 / (exp_single(2.0 * x) + 1.0);
+    let square = x * x;
+    let near = x * (1.0 - square * (1.0 / 3.0 - square * (2.0 / 15.0)));
+    if square < 0.01 { near } else { far }
+}
+
 /// An array made piece by piece on all threads: each piece is zero when `work` gets it with its number, and still in the cache. `scratch` is made once per thread.
 ///
 /// Filling a large array with zeros first and then working on it would take it through memory once more, on one thread.
@@ -306,6 +321,21 @@ pub(crate) fn by_pieces<T: Real, S>(
     // SAFETY: the pieces cover the first `count` numbers, and each has been written.
     unsafe { values.set_len(count) };
     values
+}
+
+/// first x second x width to second x first x width.
+pub(crate) fn swap_leading<T: Real>(values: &[T], first: usize, second: usize, width: usize) -> Vec<T> {
+    by_pieces(
+        values.len(),
+        first * width,
+        || (),
+        |(), b, row| {
+            for (a, piece) in row.chunks_exact_mut(width).enumerate() {
+                let start = (a * second + b) * width;
+                piece.copy_from_slice(&values[start..start + width]);
+            }
+        },
+    )
 }
 
 /// A copy made on all threads.
@@ -384,6 +414,11 @@ mod tests {
             let x = i as f32 * 0.01;
             let (fast, exact) = (Real::exp(x) as f64, (x as f64).exp());
             assert!((fast / exact - 1.0).abs() < 3e-7, "{x}: {fast} {exact}");
+        }
+        for i in -2000..=2000 {
+            let x = i as f32 * 0.005;
+            let (fast, exact) = (Real::tanh(x) as f64, (x as f64).tanh());
+            assert!((fast - exact).abs() <= 2e-6 * exact.abs(), "{x}: {fast} {exact}");
         }
         assert_eq!(Real::exp(0f32), 1.0);
         assert!(Real::exp(-1e30f32) < 1e-37);

@@ -2,7 +2,8 @@
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use nkn::classify::{
-    Architecture, Block, ClassifierConfig, ImageShape, Network, Norms, Pass, PixelMap, Running, nonlocal,
+    Activation, Architecture, Block, ClassifierConfig, ImageShape, Network, Norms, Pass, PixelMap, Running, activate,
+    flatten, lift, nonlocal,
 };
 use nkn::convolution::{Convolution, Normalisation, Statistics, normalise};
 use nkn::domain::Quadrature;
@@ -183,6 +184,28 @@ fn maps_between_resolutions() {
         let data = [values(from * from * samples * channels, 0)];
         let apply = |t: &[Tensor<1>], engine| map.apply(t[0].clone().reshape([from * from, samples, channels]), engine);
         check("map", &apply, &data);
+    }
+}
+
+#[test]
+fn pointwise_layers() {
+    let (nodes, samples) = (9, 5);
+    for (channels, d) in [(1, 16), (3, 16), (2, 5)] {
+        let data = [values(nodes * samples * channels, 0), values(d * channels, 1), values(nodes * d, 2)];
+        let lifted = |t: &[Tensor<1>], engine| {
+            lift(t[0].clone().reshape([nodes, samples, channels]), t[1].clone(), t[2].clone(), engine)
+        };
+        check("lift", &lifted, &data);
+        let rows = |t: &[Tensor<1>], engine| {
+            flatten(t[0].clone().reshape([nodes, samples, channels]), engine).reshape([samples, nodes, channels])
+        };
+        check("flatten", &rows, &data[..1]);
+    }
+    for activation in [Activation::Relu, Activation::Tanh] {
+        let data = [values(nodes * samples * 4, 3)];
+        let function =
+            |t: &[Tensor<1>], engine| activate(t[0].clone().reshape([nodes, samples, 4]), activation, engine);
+        check("activation", &function, &data);
     }
 }
 

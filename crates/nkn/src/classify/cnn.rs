@@ -2,12 +2,13 @@
 //!
 //! At another resolution the filters stay as they are; the features are interpolated to the resolution of the head.
 
+use super::layers::{Activation, activate};
 use super::maps::PixelMap;
 use super::network::{Network, Pass, head_group};
 use crate::Result;
 use crate::convolution::Convolution;
 use crate::model::Group;
-use burn::tensor::{Tensor, activation::relu};
+use burn::tensor::Tensor;
 
 /// The layers at the training's resolution.
 pub(super) fn convolutions(network: &Network) -> Vec<Convolution> {
@@ -45,7 +46,7 @@ pub(super) fn convolve(pass: &Pass, l: usize, side: usize, state: Tensor<3>) -> 
 pub(super) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let mut state = images;
     for l in 0..pass.network.config.depth {
-        state = relu(convolve(pass, l, pass.side, state));
+        state = activate(convolve(pass, l, pass.side, state), Activation::Relu, pass.engine);
     }
     let trained = pass.network.shape.side;
     if pass.side != trained {

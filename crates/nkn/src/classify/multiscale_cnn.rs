@@ -4,10 +4,11 @@
 //! K_h = S K_H U, with the prolongation S and the restriction U of [`PixelMap::multiscale`].
 
 use super::cnn::convolve;
+use super::layers::{Activation, activate};
 use super::maps::PixelMap;
 use super::network::Pass;
 use crate::{Error, Result};
-use burn::tensor::{Tensor, activation::tanh};
+use burn::tensor::Tensor;
 
 /// The maps from a resolution to the training's, and back; nothing if they are the same.
 pub(super) fn maps(pass: &Pass) -> Result<Option<(PixelMap, PixelMap)>> {
@@ -35,7 +36,7 @@ pub(super) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
                 back.apply(convolve(pass, l, pass.network.shape.side, moved), pass.engine)
             }
         };
-        state = tanh(state);
+        state = activate(state, Activation::Tanh, pass.engine);
     }
     if let Some((there, _)) = &maps {
         state = there.apply(state, pass.engine);

@@ -1,6 +1,7 @@
 //! A classifier: its parameters, and the way from a batch of images to the scores of the classes.
 
 use super::config::{Architecture, Block, ClassifierConfig, ImageShape};
+use super::layers::flatten;
 use super::{cnn, multiscale_cnn, nkn, nnn, preresnet};
 use crate::Result;
 use crate::convolution::{Normalisation, Statistics, normalise};
@@ -174,9 +175,9 @@ impl Pass<'_> {
 
     /// Dense, ReLU, dense: the head that the paper gives its networks. The state must have the nodes that the head was made for.
     pub(super) fn head(&self, state: Tensor<3>) -> Tensor<2> {
-        let [nodes, samples, channels] = state.dims();
+        let [nodes, _, channels] = state.dims();
         let (inputs, hidden) = (nodes * channels, self.network.config.head);
-        let mut rows = state.swap_dims(0, 1).reshape([samples, inputs]);
+        let mut rows = flatten(state, self.engine);
         if let Some(factors) = &self.dropout {
             rows = rows * factors.clone();
         }

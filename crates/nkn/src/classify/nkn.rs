@@ -8,9 +8,11 @@
 //! The kernel network sees x, scaled to the square from -1 to 1, and (y - x) / r: the same functions as k(x, y), in coordinates of size one.
 //! It does not see the image, so there is one block per edge for any batch.
 
+use super::layers::lift;
 use super::maps::PixelMap;
 use super::network::{Network, Pass, head_group};
 use crate::Result;
+use crate::convolution::Convolution;
 use crate::domain::connect_pixels;
 use crate::kernel::{MlpShape, RowTable, mlp};
 use crate::model::{Group, evolve_plainly};
@@ -149,23 +151,25 @@ pub(super) fn steps(pass: &Pass, prefix: &str, state: Tensor<3>, depth: usize) -
 pub(super) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let network = pass.network;
     let d = network.config.width;
-    let [nodes, samples, channels] = images.dims();
+    let [nodes, _, channels] = images.dims();
     // P (x, b(x)) + p: the part of x is the same for all samples.
-    let lift = pass.parameters.get("lift");
+    let parameters = pass.parameters.get("lift");
     let inputs = 2 + channels;
-    let weight = lift.clone().slice(0..inputs * d).reshape([d, inputs]);
+    let weight = parameters.clone().slice(0..inputs * d).reshape([d, inputs]);
     let points: Vec<f32> = coordinates(pass.side).into_iter().flatten().map(|v| v as f32).collect();
     let points = Tensor::<2>::from_data(TensorData::new(points, [nodes, 2]), (&images.device(), images.dtype()));
     let place = points.matmul(weight.clone().slice([0..d, 0..2]).transpose())
-        + lift.slice(inputs * d..(inputs + 1) * d).reshape([1, d]);
-    let seen = images.reshape([nodes * samples, channels]).matmul(weight.slice([0..d, 2..inputs]).transpose());
-    let state = seen.reshape([nodes, samples, d]) + place.reshape([nodes, 1, d]);
+        + parameters.slice(inputs * d..(inputs + 1) * d).reshape([1, d]);
+    let seen = weight.slice([0..d, 2..inputs]).reshape([d * channels]);
+    let state = lift(images, seen, place.reshape([nodes * d]), pass.engine);
     let state = steps(pass, "", state, network.config.depth)?;
     // Averaging and Q commute; the average leaves less to multiply.
     let reference = network.config.reference;
     let state = PixelMap::average(pass.side, reference).apply(state, pass.engine);
-    let output = pass.linear("project", state.reshape([reference * reference * samples, d]), d);
-    Ok(pass.head(output.reshape([reference * reference, samples, d])))
+    let project = pass.parameters.get("project");
+    let pointwise = Convolution { side: reference, filter: 1, stride: 1, inputs: d, outputs: d };
+    let bias = project.clone().slice(d * d..d * d + d);
+    Ok(pass.head(pointwise.apply(state, project.slice(0..d * d), Some(bias), None, pass.engine)))
 }
 
 /// The learned kernel around one pixel.

@@ -5,6 +5,7 @@
 //! L times with a given affinity k and learned R(l), then the dense head. At another resolution the features are interpolated to that of the head.
 
 use super::affinity::nonlocal;
+use super::layers::lift;
 use super::maps::PixelMap;
 use super::network::{Network, Pass, head_group};
 use crate::Result;
@@ -23,9 +24,12 @@ pub(super) fn layout(network: &Network) -> Result<Vec<Group>> {
 }
 
 pub(super) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
-    let [nodes, samples, channels] = images.dims();
+    let [nodes, _, channels] = images.dims();
     let d = pass.network.config.width;
-    let state = pass.linear("lift", images.reshape([nodes * samples, channels]), d).reshape([nodes, samples, d]);
+    let parameters = pass.parameters.get("lift");
+    let split = d * channels;
+    let place = parameters.clone().slice(split..split + d).reshape([1, d]).expand([nodes, d]).reshape([nodes * d]);
+    let state = lift(images, parameters.slice(0..split), place, pass.engine);
     let mut state = nonlocal(state.clone(), pass.parameters.get("nonlocal"), state, pass.engine);
     let trained = pass.network.shape.side;
     if pass.side != trained {

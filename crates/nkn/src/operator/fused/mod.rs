@@ -9,7 +9,7 @@ pub(super) mod streamed;
 
 use super::plan::{Order, Plan};
 use crate::buffer::Buffer;
-use crate::linalg::{Real, by_pieces, copied, copy_into, vectorised};
+use crate::linalg::{Real, copied, copy_into, swap_leading, vectorised};
 use std::borrow::Cow;
 
 /// The numbers that an evolution works on, in the layouts of the operation's documentation.
@@ -180,19 +180,4 @@ fn pieces<'a, T>(plan: &Plan, mut values: &'a mut [T], length: usize) -> Vec<&'a
         values = rest;
     }
     pieces
-}
-
-/// samples x nodes x d to nodes x samples x d, or back.
-fn swap_leading<T: Real>(values: &[T], first: usize, second: usize, width: usize) -> Vec<T> {
-    by_pieces(
-        values.len(),
-        first * width,
-        || (),
-        |(), b, row| {
-            for (a, piece) in row.chunks_exact_mut(width).enumerate() {
-                let start = (a * second + b) * width;
-                piece.copy_from_slice(&values[start..start + width]);
-            }
-        },
-    )
 }

@@ -1,0 +1,257 @@
+//! The pointwise layers of image networks: from channels to features, activations, and from features to the rows of a dense layer.
+
+use crate::engine::Engine;
+use crate::linalg::{Real, by_pieces, swap_leading, vectorised};
+use crate::operation::{INPUTS, Operation, operate};
+use burn::tensor::Tensor;
+use burn::tensor::activation::{relu, tanh};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// W b(x) + p(x) of images b (nodes x samples x channels): `weight` is d x channels, `place` nodes x d.
+pub fn lift(images: Tensor<3>, weight: Tensor<1>, place: Tensor<1>, engine: Engine) -> Tensor<3> {
+    let [nodes, samples, channels] = images.dims();
+    let d = place.dims()[0] / nodes;
+    if engine.is_fused(&images.device()) {
+        let operation = Lift { nodes, samples, channels, d };
+        return operate(images, [Some(weight), Some(place)], None, Arc::new(operation));
+    }
+    let seen = images.reshape([nodes * samples, channels]).matmul(weight.reshape([d, channels]).transpose());
+    seen.reshape([nodes, samples, d]) + place.reshape([nodes, 1, d])
+}
+
+/// A state (nodes x samples x channels) as one row of nodes x channels per sample.
+pub fn flatten(state: Tensor<3>, engine: Engine) -> Tensor<2> {
+    let [nodes, samples, channels] = state.dims();
+    if engine.is_fused(&state.device()) {
+        return operate(state, [None, None], None, Arc::new(Flatten { nodes, samples, channels }));
+    }
+    state.swap_dims(0, 1).reshape([samples, nodes * channels])
+}
+
+/// What follows a convolution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// max(h, 0).
+    Relu,
+    /// tanh h.
+    Tanh,
+}
+
+/// Applies an activation to every number of a state.
+pub fn activate(state: Tensor<3>, activation: Activation, engine: Engine) -> Tensor<3> {
+    if engine.is_fused(&state.device()) {
+        return operate(state, [None, None], None, Arc::new(Activate(activation)));
+    }
+    match activation {
+        Activation::Relu => relu(state),
+        Activation::Tanh => tanh(state),
+    }
+}
+
+#[derive(Debug)]
+struct Activate(Activation);
+
+/// Numbers at a time.
+const PIECE: usize = 1 << 14;
+
+#[inline(always)]
+fn activate_piece<T: Real>(activation: Activation, result: &mut [T], values: &[T]) {
+    match activation {
+        Activation::Relu => {
+            for (r, &v) in result.iter_mut().zip(values) {
+                *r = if v > T::ZERO { v } else { T::ZERO };
+            }
+        }
+        Activation::Tanh => {
+            for (r, &v) in result.iter_mut().zip(values) {
+                *r = v.tanh();
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn activate_piece_gradients<T: Real>(activation: Activation, result: &mut [T], output: &[T], gradient: &[T]) {
+    match activation {
+        Activation::Relu => {
+            for ((r, &y), &g) in result.iter_mut().zip(output).zip(gradient) {
+                *r = if y > T::ZERO { g } else { T::ZERO };
+            }
+        }
+        Activation::Tanh => {
+            for ((r, &y), &g) in result.iter_mut().zip(output).zip(gradient) {
+                *r = g * (T::ONE - y * y);
+            }
+        }
+    }
+}
+
+impl Operation for Activate {
+    fn shape(&self, inputs: [&[usize]; INPUTS]) -> Vec<usize> {
+        inputs[0].to_vec()
+    }
+
+    fn forward<T: Real>(&self, [state, ..]: [&[T]; INPUTS]) -> Vec<T> {
+        by_pieces(
+            state.len(),
+            PIECE,
+            || (),
+            |(), index, result| {
+                let values = &state[index * PIECE..index * PIECE + result.len()];
+                vectorised(|| activate_piece(self.0, result, values));
+            },
+        )
+    }
+
+    fn backward<T: Real>(
+        &self,
+        _: [&[T]; INPUTS],
+        output: &[T],
+        gradient: &[T],
+        _: [bool; INPUTS],
+    ) -> [Option<Vec<T>>; INPUTS] {
+        let result = by_pieces(
+            output.len(),
+            PIECE,
+            || (),
+            |(), index, result| {
+                let part = index * PIECE..index * PIECE + result.len();
+                vectorised(|| activate_piece_gradients(self.0, result, &output[part.clone()], &gradient[part]));
+            },
+        );
+        [Some(result), None, None, None]
+    }
+}
+
+#[derive(Debug)]
+struct Lift {
+    nodes: usize,
+    samples: usize,
+    channels: usize,
+    d: usize,
+}
+
+/// One node: every sample begins with p and adds up the channels.
+#[inline(always)]
+fn lift_node<T: Real>(result: &mut [T], images: &[T], columns: &[T], place: &[T]) {
+    let d = place.len();
+    let channels = columns.len() / d;
+    for (row, pixel) in result.chunks_exact_mut(d).zip(images.chunks_exact(channels)) {
+        row.copy_from_slice(place);
+        for (&value, column) in pixel.iter().zip(columns.chunks_exact(d)) {
+            for (r, &w) in row.iter_mut().zip(column) {
+                *r += value * w;
+            }
+        }
+    }
+}
+
+/// One node's share of the weight's derivative, channel by channel, and the derivative of p.
+#[inline(always)]
+fn lift_node_gradients<T: Real>(gradient: &[T], images: &[T], columns: &mut [T], place: &mut [T]) {
+    let d = place.len();
+    let channels = columns.len() / d;
+    for (row, pixel) in gradient.chunks_exact(d).zip(images.chunks_exact(channels)) {
+        for (p, &g) in place.iter_mut().zip(row) {
+            *p += g;
+        }
+        for (&value, column) in pixel.iter().zip(columns.chunks_exact_mut(d)) {
+            for (c, &g) in column.iter_mut().zip(row) {
+                *c += value * g;
+            }
+        }
+    }
+}
+
+impl Operation for Lift {
+    fn shape(&self, _: [&[usize]; INPUTS]) -> Vec<usize> {
+        vec![self.nodes, self.samples, self.d]
+    }
+
+    fn forward<T: Real>(&self, [images, weight, place, _]: [&[T]; INPUTS]) -> Vec<T> {
+        let Self { nodes, samples, channels, d } = *self;
+        let columns: Vec<T> = (0..channels * d).map(|i| weight[i % d * channels + i / d]).collect();
+        let (pixel, node) = (samples * channels, samples * d);
+        by_pieces(
+            nodes * node,
+            node,
+            || (),
+            |(), x, result| {
+                let images = &images[x * pixel..(x + 1) * pixel];
+                vectorised(|| lift_node(result, images, &columns, &place[x * d..(x + 1) * d]));
+            },
+        )
+    }
+
+    fn backward<T: Real>(
+        &self,
+        [images, weight, place, _]: [&[T]; INPUTS],
+        _: &[T],
+        gradient: &[T],
+        wanted: [bool; INPUTS],
+    ) -> [Option<Vec<T>>; INPUTS] {
+        let Self { nodes, samples, channels, d } = *self;
+        let (pixel, node) = (samples * channels, samples * d);
+        let mut place_gradient = vec![T::ZERO; place.len()];
+        let parts: Vec<Vec<T>> = place_gradient
+            .par_chunks_mut(d)
+            .enumerate()
+            .map(|(x, place)| {
+                let mut columns = vec![T::ZERO; channels * d];
+                let (gradient, images) = (&gradient[x * node..(x + 1) * node], &images[x * pixel..(x + 1) * pixel]);
+                vectorised(|| lift_node_gradients(gradient, images, &mut columns, place));
+                columns
+            })
+            .collect();
+        let mut weight_gradient = vec![T::ZERO; weight.len()];
+        for part in parts {
+            for (i, value) in part.into_iter().enumerate() {
+                weight_gradient[i % d * channels + i / d] += value;
+            }
+        }
+        let images_gradient = wanted[0].then(|| {
+            by_pieces(
+                nodes * pixel,
+                pixel,
+                || (),
+                |(), x, result| {
+                    let gradient = &gradient[x * node..(x + 1) * node];
+                    for (row, result) in gradient.chunks_exact(d).zip(result.chunks_exact_mut(channels)) {
+                        for (&g, weights) in row.iter().zip(weight.chunks_exact(channels)) {
+                            result.iter_mut().zip(weights).for_each(|(r, &w)| *r += g * w);
+                        }
+                    }
+                },
+            )
+        });
+        [images_gradient, Some(weight_gradient), Some(place_gradient), None]
+    }
+}
+
+#[derive(Debug)]
+struct Flatten {
+    nodes: usize,
+    samples: usize,
+    channels: usize,
+}
+
+impl Operation for Flatten {
+    fn shape(&self, _: [&[usize]; INPUTS]) -> Vec<usize> {
+        vec![self.samples, self.nodes * self.channels]
+    }
+
+    fn forward<T: Real>(&self, [state, ..]: [&[T]; INPUTS]) -> Vec<T> {
+        swap_leading(state, self.nodes, self.samples, self.channels)
+    }
+
+    fn backward<T: Real>(
+        &self,
+        _: [&[T]; INPUTS],
+        _: &[T],
+        gradient: &[T],
+        wanted: [bool; INPUTS],
+    ) -> [Option<Vec<T>>; INPUTS] {
+        [wanted[0].then(|| swap_leading(gradient, self.samples, self.nodes, self.channels)), None, None, None]
+    }
+}
