@@ -28,7 +28,7 @@ from torch import nn
 from torch.nn import functional
 
 from darcy_torch import keep_freed_memory, mlp
-from timing import best_of
+from timing import time_step
 
 SIDE = 28
 NODES = SIDE * SIDE
@@ -266,18 +266,6 @@ def agree(radius, depth, formulations, images):
         scores = [build(radius, depth, name)(images) for name in formulations]
     for some in scores:
         torch.testing.assert_close(some, scores[0], rtol=1e-3, atol=1e-4)
-
-
-def time_step(model, images, classes, repeats, warmup):
-    """Return the best seconds per training step."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
-
-    def step():
-        optimizer.zero_grad(set_to_none=True)
-        functional.cross_entropy(model(images), classes).backward()
-        optimizer.step()
-
-    return best_of(step, repeats, warmup)
 
 
 def check():

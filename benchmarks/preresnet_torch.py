@@ -22,7 +22,7 @@ from torch import nn
 from torch.nn import functional
 
 from darcy_torch import keep_freed_memory
-from timing import best_of
+from timing import time_step
 
 SIDE = 32
 CHANNELS = [16, 32, 64]
@@ -75,18 +75,6 @@ def build(batch, memory_format):
     model = preresnet().to(memory_format=memory_format)
     images = torch.randn(batch, 3, SIDE, SIDE).contiguous(memory_format=memory_format)
     return model, images, torch.randint(CLASSES, (batch,))
-
-
-def time_step(model, images, classes, repeats, warmup):
-    """Return the best seconds per training step."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
-
-    def step():
-        optimizer.zero_grad(set_to_none=True)
-        functional.cross_entropy(model(images), classes).backward()
-        optimizer.step()
-
-    return best_of(step, repeats, warmup)
 
 
 def check():

@@ -13,6 +13,7 @@ pub mod convolution;
 pub mod domain;
 pub mod engine;
 mod error;
+mod exact;
 pub mod field;
 pub mod io;
 pub mod kernel;

@@ -7,6 +7,8 @@
 #[doc(hidden)]
 pub mod gathered;
 #[doc(hidden)]
+pub mod outer;
+#[doc(hidden)]
 pub mod small;
 
 use crate::buffer::Pool;
@@ -48,13 +50,7 @@ pub trait Real:
     );
     /// A sum of states transposed times states.
     #[doc(hidden)]
-    fn outer_product(
-        sizes: gathered::Sizes,
-        pairs: &[gathered::Pair],
-        left: &[Self],
-        right: &[Self],
-        result: &mut [Self],
-    );
+    fn outer_product(sizes: gathered::Sizes, pairs: &[outer::Pair], left: &[Self], right: &[Self], result: &mut [Self]);
     /// Two sums of states times blocks; false if there is no faster way than one by one.
     #[doc(hidden)]
     fn gathered_products(
@@ -68,7 +64,7 @@ pub trait Real:
     #[doc(hidden)]
     fn outer_products(
         samples: usize,
-        triples: &[gathered::Triple],
+        triples: &[outer::Triple],
         left: &[Self],
         right: &[Self],
         result: &mut [Self],
@@ -111,12 +107,12 @@ macro_rules! real {
             }
             fn outer_product(
                 sizes: gathered::Sizes,
-                pairs: &[gathered::Pair],
+                pairs: &[outer::Pair],
                 left: &[Self],
                 right: &[Self],
                 result: &mut [Self],
             ) {
-                gathered::$outer(sizes, pairs, left, right, result)
+                outer::$outer(sizes, pairs, left, right, result)
             }
             fn gathered_products(
                 sizes: gathered::Sizes,
@@ -129,12 +125,12 @@ macro_rules! real {
             }
             fn outer_products(
                 samples: usize,
-                triples: &[gathered::Triple],
+                triples: &[outer::Triple],
                 left: &[Self],
                 right: &[Self],
                 result: &mut [Self],
             ) -> bool {
-                gathered::$outer_three(samples, triples, left, right, result)
+                outer::$outer_three(samples, triples, left, right, result)
             }
             #[inline(always)]
             fn exp(self) -> Self {
@@ -257,14 +253,16 @@ fn exp_single(x: f32) -> f32 {
     let x = x.clamp(-87.0, 88.0);
     // Adding and taking away 1.5 * 2^23 rounds to the nearest whole number.
     const ROUND: f32 = 12_582_912.0;
-    let n = (x * std::f32::consts::LOG2_E + ROUND) - ROUND;
+    let shifted = x * std::f32::consts::LOG2_E + ROUND;
+    let n = shifted - ROUND;
     // ln 2 in two parts, so that nothing is lost when it is taken away n times.
     let r = n.mul_add(2.121_944_4e-4, n.mul_add(-0.693_359_4, x));
     let mut p = 1.987_569_1e-4f32;
     for c in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {
         p = p.mul_add(r, c);
     }
-    let power = f32::from_bits((((n as i32) + 127) << 23) as u32);
+    // The last bits of the shifted number are n: a conversion would be checked, number by number.
+    let power = f32::from_bits((shifted.to_bits() + 127) << 23);
     (p * r).mul_add(r, r + 1.0) * power
 }
 
@@ -372,6 +370,20 @@ pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
         }
     }
     pulp::Arch::new().dispatch(Task(work))
+}
+
+/// Numbers for tests.
+#[cfg(test)]
+fn test_values<T: Real>(count: usize, shift: usize) -> Vec<T> {
+    (0..count).map(|i| T::of(((i + shift) as f64 * 0.37).sin())).collect()
+}
+
+#[cfg(test)]
+fn assert_close<T: Real>(fast: &[T], plain: &[T], tolerance: f64, place: &str) {
+    for (a, b) in fast.iter().zip(plain) {
+        let (a, b) = (a.to_f64(), b.to_f64());
+        assert!((a - b).abs() < tolerance * (1.0 + b.abs()), "{place}: {a} {b}");
+    }
 }
 
 #[cfg(test)]

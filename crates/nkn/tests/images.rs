@@ -211,22 +211,65 @@ fn pointwise_layers() {
 
 #[test]
 fn nonlocal_steps() {
-    let (nodes, samples, d) = (9, 3, 4);
-    let data = [values(nodes * samples * d, 0), values(3 * d * d, 1)];
-    let given = values(nodes * samples * d, 2);
-    let apply = |t: &[Tensor<1>], engine| {
-        let options = (&t[0].device(), t[0].dtype());
-        let given = Tensor::<3>::from_data(TensorData::new(given.clone(), [nodes, samples, d]), options);
-        nonlocal(t[0].clone().reshape([nodes, samples, d]), t[1].clone(), given, engine)
+    // Fewer pixels than a panel of the affinity has columns, a last panel that is not full, and more than one stripe of rows.
+    for (nodes, samples, d) in [(9, 3, 4), (25, 1, 16), (81, 1, 2)] {
+        let data = [values(nodes * samples * d, 0), values(3 * d * d, 1)];
+        let given = values(nodes * samples * d, 2);
+        let apply = |t: &[Tensor<1>], engine| {
+            let options = (&t[0].device(), t[0].dtype());
+            let given = Tensor::<3>::from_data(TensorData::new(given.clone(), [nodes, samples, d]), options);
+            nonlocal(t[0].clone().reshape([nodes, samples, d]), t[1].clone(), given, engine)
+        };
+        check("nonlocal", &apply, &data);
+    }
+}
+
+/// Pixels of a few kinds: those with the same state and features are taken together, those with the same features alone are not.
+#[test]
+fn nonlocal_steps_on_pixels_of_a_kind() {
+    let (nodes, samples, d) = (40, 2, 3);
+    let repeated = |kinds: usize, shift: usize| -> Vec<f64> {
+        let rows = values(kinds * samples * d, shift);
+        (0..nodes).flat_map(|node| rows[node % kinds * samples * d..][..samples * d].to_vec()).collect()
     };
-    check("nonlocal", &apply, &data);
+    for kinds in [3, 6] {
+        let data = [repeated(kinds, 0), values(2 * d * d, 1)];
+        let given = repeated(3, 2);
+        let apply = |t: &[Tensor<1>], engine| {
+            let options = (&t[0].device(), t[0].dtype());
+            let given = Tensor::<3>::from_data(TensorData::new(given.clone(), [nodes, samples, d]), options);
+            nonlocal(t[0].clone().reshape([nodes, samples, d]), t[1].clone(), given, engine)
+        };
+        check("kinds", &apply, &data);
+    }
+}
+
+/// Features so large that a pixel is like itself alone: nothing overflows, and what is far away counts as nothing.
+#[test]
+fn nonlocal_steps_with_large_features() {
+    let (nodes, samples, d) = (70, 2, 16);
+    let device = Device::flex();
+    let given: Vec<f64> = values(nodes * samples * d, 2).iter().map(|v| 40.0 * v).collect();
+    let tensors = upload(&[values(nodes * samples * d, 0), values(2 * d * d, 1), given], &device, DType::F32);
+    let run = |engine| {
+        let shaped = |i: usize| tensors[i].clone().reshape([nodes, samples, d]);
+        let result = nonlocal(shaped(0), tensors[1].clone(), shaped(2), engine);
+        result.into_data().iter::<f64>().collect::<Vec<f64>>()
+    };
+    for (fast, plain) in run(Engine::Automatic).iter().zip(run(Engine::Portable)) {
+        assert!((fast - plain).abs() < 1e-4 * (1.0 + plain.abs()), "{fast} {plain}");
+    }
 }
 
 fn network(architecture: Architecture, block: Block) -> Network {
+    network_of_depth(architecture, block, 2)
+}
+
+fn network_of_depth(architecture: Architecture, block: Block, depth: usize) -> Network {
     let config = ClassifierConfig {
         architecture,
         block,
-        depth: 2,
+        depth,
         width: 4,
         radius: 2.0,
         quadrature: Quadrature::Overlap,
@@ -242,6 +285,8 @@ fn network(architecture: Architecture, block: Block) -> Network {
 fn all_networks() -> Vec<Network> {
     vec![
         network(Architecture::Nkn, Block::None),
+        network_of_depth(Architecture::Nkn, Block::None, 1),
+        network_of_depth(Architecture::Nkn, Block::None, 3),
         network(Architecture::Cnn, Block::None),
         network(Architecture::MultiscaleCnn, Block::None),
         network(Architecture::Nnn, Block::None),

@@ -99,7 +99,10 @@ impl Operation for Activate {
             || (),
             |(), index, result| {
                 let values = &state[index * PIECE..index * PIECE + result.len()];
-                vectorised(|| activate_piece(self.0, result, values));
+                vectorised(
+                    #[inline(always)]
+                    || activate_piece(self.0, result, values),
+                );
             },
         )
     }
@@ -117,7 +120,10 @@ impl Operation for Activate {
             || (),
             |(), index, result| {
                 let part = index * PIECE..index * PIECE + result.len();
-                vectorised(|| activate_piece_gradients(self.0, result, &output[part.clone()], &gradient[part]));
+                vectorised(
+                    #[inline(always)]
+                    || activate_piece_gradients(self.0, result, &output[part.clone()], &gradient[part]),
+                );
             },
         );
         [Some(result), None, None, None]
@@ -179,7 +185,10 @@ impl Operation for Lift {
             || (),
             |(), x, result| {
                 let images = &images[x * pixel..(x + 1) * pixel];
-                vectorised(|| lift_node(result, images, &columns, &place[x * d..(x + 1) * d]));
+                vectorised(
+                    #[inline(always)]
+                    || lift_node(result, images, &columns, &place[x * d..(x + 1) * d]),
+                );
             },
         )
     }
@@ -200,7 +209,10 @@ impl Operation for Lift {
             .map(|(x, place)| {
                 let mut columns = vec![T::ZERO; channels * d];
                 let (gradient, images) = (&gradient[x * node..(x + 1) * node], &images[x * pixel..(x + 1) * pixel]);
-                vectorised(|| lift_node_gradients(gradient, images, &mut columns, place));
+                vectorised(
+                    #[inline(always)]
+                    || lift_node_gradients(gradient, images, &mut columns, place),
+                );
                 columns
             })
             .collect();

@@ -7,7 +7,7 @@ use burn::tensor::{Tensor, TensorData};
 use std::sync::Arc;
 
 /// Columns and values of a row.
-type Row = Vec<(usize, f64)>;
+pub(super) type Row = Vec<(usize, f64)>;
 
 /// A sparse matrix, row by row.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,9 +44,19 @@ pub struct PixelMap {
 
 impl PixelMap {
     fn new(from: usize, axis: Vec<Row>) -> Self {
-        let forward = Rows(axis).squared(from);
-        let backward = forward.transposed(from * from);
+        Self::from_rows(Rows(axis).squared(from).0, from * from)
+    }
+
+    /// Any sparse matrix with so many columns.
+    pub(super) fn from_rows(rows: Vec<Row>, columns: usize) -> Self {
+        let forward = Rows(rows);
+        let backward = forward.transposed(columns);
         Self { forward: Arc::new(forward), backward: Arc::new(backward) }
+    }
+
+    /// What each new pixel is made of.
+    pub(super) fn rows(&self) -> &[Row] {
+        &self.forward.0
     }
 
     /// Averages over the cells of another resolution: each new pixel is the mean of what lies in it.
@@ -118,16 +128,25 @@ impl PixelMap {
 struct Fused(PixelMap);
 
 fn multiply<T: Real>(rows: &Rows, input: &[T], length: usize) -> Vec<T> {
+    // Short rows some at a time: a task must be worth its while.
+    let together = 2048usize.div_ceil(length.max(1));
     by_pieces(
         rows.0.len() * length,
-        length,
+        together * length,
         || (),
-        |(), row, result| {
-            for &(source, weight) in &rows.0[row] {
-                let weight = T::of(weight);
-                let values = &input[source * length..(source + 1) * length];
-                vectorised(|| result.iter_mut().zip(values).for_each(|(r, &v)| *r += weight * v));
-            }
+        |(), index, result| {
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (result, row) in result.chunks_exact_mut(length).zip(&rows.0[index * together..]) {
+                        for &(source, weight) in row {
+                            let weight = T::of(weight);
+                            let values = &input[source * length..(source + 1) * length];
+                            result.iter_mut().zip(values).for_each(|(r, &v)| *r += weight * v);
+                        }
+                    }
+                },
+            );
         },
     )
 }

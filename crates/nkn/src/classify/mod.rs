@@ -8,12 +8,15 @@ mod config;
 mod data;
 mod files;
 mod layers;
+mod linear;
 mod maps;
 mod multiscale_cnn;
 mod network;
 mod nkn;
 mod nnn;
 mod preresnet;
+mod reach;
+mod responses;
 mod run;
 mod trainer;
 

@@ -2,6 +2,7 @@
 
 use super::config::{Architecture, Block, ClassifierConfig, ImageShape};
 use super::layers::flatten;
+use super::linear::Linear;
 use super::{cnn, multiscale_cnn, nkn, nnn, preresnet};
 use crate::Result;
 use crate::convolution::{Normalisation, Statistics, normalise};
@@ -25,6 +26,8 @@ pub struct Network {
     pub shape: ImageShape,
     /// Kernel graphs, by resolution and batch: made once.
     pub(super) graphs: Mutex<HashMap<nkn::GraphKey, Arc<nkn::Graph>>>,
+    /// Ways from images to the reference grid, by resolution: made once.
+    pub(super) linear: Mutex<HashMap<usize, Arc<Linear>>>,
 }
 
 /// Where the normalisations of a pass take their statistics.
@@ -55,7 +58,12 @@ impl Network {
     /// A network for images of this shape.
     pub fn new(config: ClassifierConfig, shape: ImageShape) -> Result<Self> {
         config.check()?;
-        Ok(Self { config, shape, graphs: Mutex::default() })
+        Ok(Self { config, shape, graphs: Mutex::default(), linear: Mutex::default() })
+    }
+
+    /// The time step of the nonlocal kernel networks: all layers take one unit of time.
+    pub(super) fn step(&self) -> f64 {
+        1.0 / self.config.depth as f64
     }
 
     /// The groups of parameters, zero.
@@ -104,7 +112,7 @@ impl Network {
         let nodes = side * side;
         let head = 2.0 * samples as f64 * (self.head_inputs() * self.config.head) as f64;
         Ok(match self.config.architecture {
-            Architecture::Nkn => head + nkn::flops(self, self.shape.side, samples, self.config.depth)?,
+            Architecture::Nkn => head + nkn::flops(self, self.shape.side, samples, self.config.depth, true)?,
             Architecture::Cnn | Architecture::MultiscaleCnn => {
                 head + cnn::convolutions(self).iter().map(|c| c.flops(samples)).sum::<f64>()
             }
@@ -113,7 +121,7 @@ impl Network {
                 let block = match self.config.block {
                     Block::None => 0.0,
                     Block::Nnn => samples as f64 * 2.0 * nodes * nodes * width * (1.0 + self.config.depth as f64),
-                    Block::Nkn => self.config.depth as f64 * nkn::flops(self, self.shape.side, samples, 1)?,
+                    Block::Nkn => self.config.depth as f64 * nkn::flops(self, self.shape.side, samples, 1, false)?,
                 };
                 block + preresnet::convolutions(self).iter().map(|c| c.flops(samples)).sum::<f64>()
             }

@@ -5,10 +5,13 @@
 //! with h(x, 0) = P (x, b(x)) + p and u(x) = Q h(x, T) + q. The paper's network is affine in the pixels up to here, so its readout must not be: u is averaged onto a
 //! fixed reference grid, which any resolution can feed, and goes through a dense layer with ReLU.
 //!
+//! Up to the readout all layers are linear in the image, which [`linear`](super::linear) makes use of.
+//!
 //! The kernel network sees x, scaled to the square from -1 to 1, and (y - x) / r: the same functions as k(x, y), in coordinates of size one.
 //! It does not see the image, so there is one block per edge for any batch.
 
 use super::layers::lift;
+use super::linear::Linear;
 use super::maps::PixelMap;
 use super::network::{Network, Pass, head_group};
 use crate::Result;
@@ -29,6 +32,17 @@ pub struct Graph {
     plan: Arc<Plan>,
     edges: Vec<f32>,
     points: Vec<f32>,
+}
+
+impl Graph {
+    /// Pixels per side.
+    pub fn side(&self) -> usize {
+        self.plan.nodes().isqrt()
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
+    }
 }
 
 fn kernel_shape(network: &Network) -> Result<MlpShape> {
@@ -60,18 +74,28 @@ pub(super) fn layout(network: &Network) -> Result<Vec<Group>> {
     Ok(groups)
 }
 
-/// Operations of the products of a forward evolution.
-pub(super) fn flops(network: &Network, side: usize, samples: usize, depth: usize) -> Result<f64> {
-    let plan = &graph(network, (side, samples, depth, false))?.plan;
+/// Operations of the products of a forward evolution; `images` if it begins with them.
+pub(super) fn flops(network: &Network, side: usize, samples: usize, depth: usize, images: bool) -> Result<f64> {
     let d = network.config.width as f64;
+    let plan = |depth| Ok(graph(network, (side, samples, depth, false))?.plan.clone());
     // The diagonal block is a product too.
-    let evolution = 2.0 * d * d * ((plan.edges() + plan.nodes()) * samples * depth) as f64;
-    let kernel = plan.edges() as f64 * kernel_shape(network)?.flops();
-    Ok(evolution + kernel + plan.nodes() as f64 * reaction_shape(network)?.flops())
+    let layers = |plan: &Plan| 2.0 * d * d * ((plan.edges() + plan.nodes()) * samples * plan.depth) as f64;
+    let kernel = kernel_shape(network)?;
+    let nodes = (side * side) as f64 * reaction_shape(network)?.flops();
+    if !images {
+        let plan: Arc<Plan> = plan(depth)?;
+        return Ok(layers(&plan) + nodes + plan.edges() as f64 * kernel.flops());
+    }
+    let linear = linear(network, side)?;
+    let features = network.config.kernel.last().copied().unwrap_or(4);
+    let hidden = kernel.hidden().map_or(0.0, |hidden| hidden.flops());
+    let plan: Arc<Plan> = plan(if depth > 2 { depth - 1 } else { 0 })?;
+    let by_samples = if depth > 2 { layers(&plan) + plan.edges() as f64 * (kernel.flops() - hidden) } else { 0.0 };
+    Ok(by_samples + nodes + plan.edges() as f64 * hidden + linear.flops(network, samples, features))
 }
 
 /// The coordinates of a pixel's middle, from -1 to 1.
-fn coordinates(side: usize) -> Vec<[f64; 2]> {
+pub(super) fn coordinates(side: usize) -> Vec<[f64; 2]> {
     let at = |i: usize| (2 * i + 1) as f64 / side as f64 - 1.0;
     (0..side * side).map(|node| [at(node / side), at(node % side)]).collect()
 }
@@ -102,7 +126,7 @@ fn graph(network: &Network, key: GraphKey) -> Result<Arc<Graph>> {
         nodes_first: true,
         budget: f64::INFINITY,
     };
-    let update = Update::DiffusionReaction { step: 1.0 / config.depth as f64 };
+    let update = Update::DiffusionReaction { step: network.step() };
     let rows = RowTable::shared(edges.edges(), samples);
     let plan = Arc::new(Plan::new(config.width, depth, update, edges, rows, &purpose));
     let points = places.iter().flatten().map(|&v| v as f32).collect();
@@ -115,32 +139,65 @@ fn graph(network: &Network, key: GraphKey) -> Result<Arc<Graph>> {
     Ok(graph)
 }
 
+/// The way from images of a resolution to the reference grid: made once.
+fn linear(network: &Network, side: usize) -> Result<Arc<Linear>> {
+    let graph = graph(network, (side, 1, 1, false))?;
+    let mut made = network.linear.lock().expect("nobody panics with it");
+    let linear = made.entry(side).or_insert_with(|| Arc::new(Linear::new(network, graph)));
+    Ok(linear.clone())
+}
+
+/// The parts of an equation on a graph.
+pub(super) struct Equation {
+    /// The output of the kernel network's last hidden layer: edges x features.
+    pub features: Tensor<2>,
+    /// Weight and bias of its last layer.
+    pub last_layer: Tensor<1>,
+    /// R: nodes x d².
+    pub reaction: Tensor<2>,
+    /// c: d.
+    pub source: Tensor<1>,
+}
+
+impl Equation {
+    /// That whose groups have this prefix, on the device and in the precision of `like`.
+    pub fn new(pass: &Pass, prefix: &str, graph: &Graph, like: &Tensor<3>) -> Result<Self> {
+        let network = pass.network;
+        let options = (&like.device(), like.dtype());
+        let edges = graph.edges.len() / 4;
+        let inputs = Tensor::<2>::from_data(TensorData::new(graph.edges.clone(), [edges, 4]), options);
+        let points = Tensor::<2>::from_data(TensorData::new(graph.points.clone(), [graph.plan.nodes(), 2]), options);
+        let get = |part: &str| pass.parameters.get(&format!("{prefix}{part}"));
+        let (shape, kernel) = (kernel_shape(network)?, get("kernel"));
+        let (features, split) = match shape.hidden() {
+            Some(hidden) => {
+                let split = hidden.parameters();
+                (mlp(inputs, kernel.clone().slice(0..split), &hidden, pass.engine), split)
+            }
+            None => (inputs, 0),
+        };
+        Ok(Self {
+            features,
+            last_layer: kernel.slice(split..shape.parameters()),
+            reaction: mlp(points, get("reaction"), &reaction_shape(network)?, pass.engine),
+            source: get("source"),
+        })
+    }
+}
+
 /// Some steps of the equation whose groups have this prefix.
 pub(super) fn steps(pass: &Pass, prefix: &str, state: Tensor<3>, depth: usize) -> Result<Tensor<3>> {
-    let network = pass.network;
     let [nodes, samples, _] = state.dims();
-    let side = nodes.isqrt();
-    let graph = graph(network, (side, samples, depth, pass.is_training()))?;
-    let options = (&state.device(), state.dtype());
-    let edges = graph.edges.len() / 4;
-    let inputs = Tensor::<2>::from_data(TensorData::new(graph.edges.clone(), [edges, 4]), options);
-    let points = Tensor::<2>::from_data(TensorData::new(graph.points.clone(), [nodes, 2]), options);
-    let get = |part: &str| pass.parameters.get(&format!("{prefix}{part}"));
-    let (shape, kernel) = (kernel_shape(network)?, get("kernel"));
-    let (features, split) = match shape.hidden() {
-        Some(hidden) => {
-            let split = hidden.parameters();
-            (mlp(inputs, kernel.clone().slice(0..split), &hidden, pass.engine), split)
-        }
-        None => (inputs, 0),
-    };
-    let parts = Parts {
-        initial: state,
-        features,
-        last_layer: kernel.slice(split..shape.parameters()),
-        reaction: mlp(points, get("reaction"), &reaction_shape(network)?, pass.engine),
-        source: get("source"),
-    };
+    let graph = graph(pass.network, (nodes.isqrt(), samples, depth, pass.is_training()))?;
+    evolve_equation(pass, Equation::new(pass, prefix, &graph, &state)?, state, depth)
+}
+
+/// Some steps of an equation.
+pub(super) fn evolve_equation(pass: &Pass, equation: Equation, initial: Tensor<3>, depth: usize) -> Result<Tensor<3>> {
+    let [nodes, samples, _] = initial.dims();
+    let graph = graph(pass.network, (nodes.isqrt(), samples, depth, pass.is_training()))?;
+    let Equation { features, last_layer, reaction, source } = equation;
+    let parts = Parts { initial, features, last_layer, reaction, source };
     if pass.engine.is_fused(&parts.initial.device()) {
         return Ok(evolve(parts, graph.plan.clone()));
     }
@@ -148,26 +205,34 @@ pub(super) fn steps(pass: &Pass, prefix: &str, state: Tensor<3>, depth: usize) -
     Ok(evolve_plainly(parts, &graph.plan).swap_dims(0, 1))
 }
 
+/// All steps from P (x, b(x)) + p to the reference grid, sample by sample.
+fn plain_steps(pass: &Pass, images: Tensor<3>, weight: Tensor<2>, bias: Tensor<1>) -> Result<Tensor<3>> {
+    let [nodes, _, channels] = images.dims();
+    let [d, inputs] = weight.dims();
+    let points: Vec<f32> = coordinates(pass.side).into_iter().flatten().map(|v| v as f32).collect();
+    let points = Tensor::<2>::from_data(TensorData::new(points, [nodes, 2]), (&images.device(), images.dtype()));
+    let place = points.matmul(weight.clone().slice([0..d, 0..2]).transpose()) + bias.reshape([1, d]);
+    let seen = weight.slice([0..d, 2..inputs]).reshape([d * channels]);
+    let state = lift(images, seen, place.reshape([nodes * d]), pass.engine);
+    let state = steps(pass, "", state, pass.network.config.depth)?;
+    Ok(PixelMap::average(pass.side, pass.network.config.reference).apply(state, pass.engine))
+}
+
 pub(super) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let network = pass.network;
     let d = network.config.width;
-    let [nodes, _, channels] = images.dims();
-    // P (x, b(x)) + p: the part of x is the same for all samples.
+    let inputs = 2 + network.shape.channels;
     let parameters = pass.parameters.get("lift");
-    let inputs = 2 + channels;
     let weight = parameters.clone().slice(0..inputs * d).reshape([d, inputs]);
-    let points: Vec<f32> = coordinates(pass.side).into_iter().flatten().map(|v| v as f32).collect();
-    let points = Tensor::<2>::from_data(TensorData::new(points, [nodes, 2]), (&images.device(), images.dtype()));
-    let place = points.matmul(weight.clone().slice([0..d, 0..2]).transpose())
-        + parameters.slice(inputs * d..(inputs + 1) * d).reshape([1, d]);
-    let seen = weight.slice([0..d, 2..inputs]).reshape([d * channels]);
-    let state = lift(images, seen, place.reshape([nodes * d]), pass.engine);
-    let state = steps(pass, "", state, network.config.depth)?;
+    let bias = parameters.slice(inputs * d..(inputs + 1) * d);
+    let state = if pass.engine.is_fused(&images.device()) {
+        linear(network, pass.side)?.forward(pass, images, weight, bias)?
+    } else {
+        plain_steps(pass, images, weight, bias)?
+    };
     // Averaging and Q commute; the average leaves less to multiply.
-    let reference = network.config.reference;
-    let state = PixelMap::average(pass.side, reference).apply(state, pass.engine);
     let project = pass.parameters.get("project");
-    let pointwise = Convolution { side: reference, filter: 1, stride: 1, inputs: d, outputs: d };
+    let pointwise = Convolution { side: network.config.reference, filter: 1, stride: 1, inputs: d, outputs: d };
     let bias = project.clone().slice(d * d..d * d + d);
     Ok(pass.head(pointwise.apply(state, project.slice(0..d * d), Some(bias), None, pass.engine)))
 }

@@ -1,7 +1,8 @@
 //! The convolution on the CPU, and its derivatives.
 
 use super::Convolution;
-use crate::linalg::gathered::{Merged, Pair, Sizes, Term, Triple, gather, gather_two, outer, outer_three};
+use crate::linalg::gathered::{Merged, Sizes, Term, gather, gather_two};
+use crate::linalg::outer::{Pair, Triple, outer, outer_three};
 use crate::linalg::{Real, by_pieces, copied};
 use crate::operation::{INPUTS, Operation};
 use rayon::prelude::*;

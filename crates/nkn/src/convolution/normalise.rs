@@ -171,7 +171,10 @@ fn statistics<T: Real>(input: &[T], channels: usize) -> Statistics {
             let number = rows.len() / channels;
             let mut mean = vec![T::ZERO; channels];
             let mut squares = vec![T::ZERO; channels];
-            vectorised(|| piece_statistics(rows, &mut mean, &mut squares));
+            vectorised(
+                #[inline(always)]
+                || piece_statistics(rows, &mut mean, &mut squares),
+            );
             (number as f64, doubles(&mean), doubles(&squares))
         })
         .collect();
@@ -224,7 +227,10 @@ impl Operation for Fused {
             || (),
             |(), index, result| {
                 let input = &input[index * span..index * span + result.len()];
-                vectorised(|| apply_line(result, input, &factor, &summand));
+                vectorised(
+                    #[inline(always)]
+                    || apply_line(result, input, &factor, &summand),
+                );
             },
         );
         *self.used.lock().expect("nobody panics with it") = Some(used);
@@ -248,7 +254,10 @@ impl Operation for Fused {
             let mut shift = vec![T::ZERO; channels];
             let mut product = vec![T::ZERO; channels];
             let rows = Rows { input: &input[span.clone()], output: &output[span.clone()], gradient: &gradient[span] };
-            vectorised(|| gradient_sums(rows, &mean, &mut shift, &mut product));
+            vectorised(
+                #[inline(always)]
+                || gradient_sums(rows, &mean, &mut shift, &mut product),
+            );
             [doubles(&shift), doubles(&product)]
         });
         let deviation = deviations(&used);
@@ -275,7 +284,10 @@ impl Operation for Fused {
                     let part = index * span..index * span + result.len();
                     let rows =
                         Rows { input: &input[part.clone()], output: &output[part.clone()], gradient: &gradient[part] };
-                    vectorised(|| input_gradients(rows, result, [&mean, &factor, &slope, &offset]));
+                    vectorised(
+                        #[inline(always)]
+                        || input_gradients(rows, result, [&mean, &factor, &slope, &offset]),
+                    );
                 },
             )
         });

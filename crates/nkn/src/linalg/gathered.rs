@@ -28,15 +28,6 @@ pub struct Term {
     pub block: usize,
 }
 
-/// One product of a sum over outer products: where the two factors begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pair {
-    /// Of the left factor, samples x rows.
-    pub left: usize,
-    /// Of the right factor, samples x columns.
-    pub right: usize,
-}
-
 /// Asks for the memory at an address to be brought into the cache.
 #[inline(always)]
 fn prefetch<T>(at: *const T) {
@@ -48,15 +39,6 @@ fn prefetch<T>(at: *const T) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;
-}
-
-/// Three products that share the left factor: where the factors begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Triple {
-    /// Of the left factor, samples x rows.
-    pub left: usize,
-    /// Of the right factors, samples x columns.
-    pub right: [usize; 3],
 }
 
 /// The terms of two nodes' sums, those with the same states together.
@@ -96,7 +78,7 @@ impl Merged {
 }
 
 macro_rules! kernels {
-    ($gather:ident, $two:ident, $three:ident, $outer:ident, $scalar:ty, $vector:ident, $lanes:ident, $splat:ident, $mul_add:ident, $add:ident) => {
+    ($gather:ident, $two:ident, $scalar:ty, $vector:ident, $lanes:ident, $splat:ident, $mul_add:ident, $add:ident) => {
         pub(super) fn $gather(
             sizes: Sizes,
             terms: &[Term],
@@ -333,229 +315,11 @@ macro_rules! kernels {
 
             pulp::Arch::new().dispatch(Task(sizes, terms, states, blocks, results))
         }
-
-        pub(super) fn $three(
-            samples: usize,
-            triples: &[Triple],
-            left: &[$scalar],
-            right: &[$scalar],
-            result: &mut [$scalar],
-        ) -> bool {
-            struct Task<'a>(usize, &'a [Triple], &'a [$scalar], &'a [$scalar], &'a mut [$scalar]);
-            impl WithSimd for Task<'_> {
-                type Output = bool;
-                #[inline(always)]
-                fn with_simd<S: Simd>(self, simd: S) -> bool {
-                    if S::$lanes != 16 {
-                        return false;
-                    }
-                    let Self(samples, triples, left, right, result) = self;
-                    for row in [0, 8] {
-                        tile::<S>(simd, samples, triples, left, right, result, row);
-                    }
-                    true
-                }
-            }
-
-            #[inline(always)]
-            fn tile<S: Simd>(
-                simd: S,
-                samples: usize,
-                triples: &[Triple],
-                left: &[$scalar],
-                right: &[$scalar],
-                result: &mut [$scalar],
-                row: usize,
-            ) {
-                let mut sums = [[simd.$splat(0.0); 3]; 8];
-                for triple in triples {
-                    let left = &left[triple.left..][..samples * 16];
-                    let right =
-                        triple.right.map(|at| -> &[S::$vector] { bytemuck::cast_slice(&right[at..][..samples * 16]) });
-                    assert!(right.iter().all(|right| right.len() == samples) && row + 8 <= 16);
-                    for n in 0..samples {
-                        // SAFETY: n < samples, and every right factor has so many vectors, the left one so many rows of 16.
-                        let other: [S::$vector; 3] = std::array::from_fn(|v| unsafe { *right[v].get_unchecked(n) });
-                        for r in 0..8 {
-                            // SAFETY: as above.
-                            let factor = simd.$splat(unsafe { *left.get_unchecked(n * 16 + row + r) });
-                            for v in 0..3 {
-                                sums[r][v] = simd.$mul_add(factor, other[v], sums[r][v]);
-                            }
-                        }
-                    }
-                }
-                for v in 0..3 {
-                    for r in 0..8 {
-                        let start = v * 256 + (row + r) * 16;
-                        let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..16]);
-                        result[0] = simd.$add(result[0], sums[r][v]);
-                    }
-                }
-            }
-
-            pulp::Arch::new().dispatch(Task(samples, triples, left, right, result))
-        }
-
-        pub(super) fn $outer(
-            sizes: Sizes,
-            pairs: &[Pair],
-            left: &[$scalar],
-            right: &[$scalar],
-            result: &mut [$scalar],
-        ) {
-            struct Task<'a>(Sizes, &'a [Pair], &'a [$scalar], &'a [$scalar], &'a mut [$scalar]);
-            impl WithSimd for Task<'_> {
-                type Output = ();
-                #[inline(always)]
-                fn with_simd<S: Simd>(self, simd: S) {
-                    let Self(sizes, pairs, left, right, result) = self;
-                    if sizes.columns % S::$lanes != 0 {
-                        return plain_outer(sizes, pairs, left, right, result);
-                    }
-                    if sizes.rows * sizes.columns <= 512 {
-                        return match (sizes.rows, sizes.columns) {
-                            (16, 16) => by_rows::<S, 16, 16>(simd, sizes, pairs, left, right, result),
-                            _ => by_rows::<S, 0, 0>(simd, sizes, pairs, left, right, result),
-                        };
-                    }
-                    // More than one tile: some samples of a pair at a time go through all tiles, so that they come from the nearest cache.
-                    const CHUNK: usize = 32;
-                    for pair in pairs {
-                        let mut first = 0;
-                        while first < sizes.samples {
-                            let samples = CHUNK.min(sizes.samples - first);
-                            let piece = [Pair {
-                                left: pair.left + first * sizes.rows,
-                                right: pair.right + first * sizes.columns,
-                            }];
-                            let own = Sizes { samples, ..sizes };
-                            match (sizes.rows, sizes.columns) {
-                                (32, 32) => by_rows::<S, 32, 32>(simd, own, &piece, left, right, result),
-                                (64, 64) => by_rows::<S, 64, 64>(simd, own, &piece, left, right, result),
-                                _ => by_rows::<S, 0, 0>(simd, own, &piece, left, right, result),
-                            }
-                            first += samples;
-                        }
-                    }
-                }
-            }
-
-            #[inline(always)]
-            fn by_rows<S: Simd, const ROWS: usize, const COLUMNS: usize>(
-                simd: S,
-                sizes: Sizes,
-                pairs: &[Pair],
-                left: &[$scalar],
-                right: &[$scalar],
-                result: &mut [$scalar],
-            ) {
-                let is_wide = (sizes.columns / S::$lanes) % 2 == 0;
-                let mut row = 0;
-                while row < sizes.rows {
-                    let remaining = sizes.rows - row;
-                    macro_rules! run {
-                        ($rows:literal, $vectors:literal) => {{
-                            let mut column = 0;
-                            while column < sizes.columns {
-                                tile::<S, ROWS, COLUMNS, $rows, $vectors>(
-                                    simd,
-                                    sizes,
-                                    pairs,
-                                    left,
-                                    right,
-                                    result,
-                                    (row, column),
-                                );
-                                column += $vectors * S::$lanes;
-                            }
-                            row += $rows;
-                        }};
-                    }
-                    match (is_wide, remaining) {
-                        (true, 8..) => run!(8, 2),
-                        (true, 4..) => run!(4, 2),
-                        (true, 2..) => run!(2, 2),
-                        (true, _) => run!(1, 2),
-                        (false, 16..) => run!(16, 1),
-                        (false, 8..) => run!(8, 1),
-                        (false, 4..) => run!(4, 1),
-                        (false, 2..) => run!(2, 1),
-                        (false, _) => run!(1, 1),
-                    }
-                }
-            }
-
-            #[inline(always)]
-            fn tile<S: Simd, const ROWS: usize, const COLUMNS: usize, const R: usize, const V: usize>(
-                simd: S,
-                sizes: Sizes,
-                pairs: &[Pair],
-                left: &[$scalar],
-                right: &[$scalar],
-                result: &mut [$scalar],
-                (row, column): (usize, usize),
-            ) {
-                let (rows, columns) = if ROWS > 0 { (ROWS, COLUMNS) } else { (sizes.rows, sizes.columns) };
-                let vectors = columns / S::$lanes;
-                let mut sums = [[simd.$splat(0.0); V]; R];
-                for pair in pairs {
-                    let left = &left[pair.left..][..sizes.samples * rows];
-                    let right: &[S::$vector] = bytemuck::cast_slice(&right[pair.right..][..sizes.samples * columns]);
-                    assert!(row + R <= rows && column / S::$lanes + V <= vectors);
-                    for n in 0..sizes.samples {
-                        // SAFETY: n < samples; the slices have samples * rows numbers and samples * vectors vectors, and by the
-                        // assertion above the tile's rows and vectors lie within those of one sample.
-                        let other: [S::$vector; V] = std::array::from_fn(|v| unsafe {
-                            *right.get_unchecked(n * vectors + column / S::$lanes + v)
-                        });
-                        for r in 0..R {
-                            // SAFETY: as above.
-                            let factor = simd.$splat(unsafe { *left.get_unchecked(n * rows + row + r) });
-                            for v in 0..V {
-                                sums[r][v] = simd.$mul_add(factor, other[v], sums[r][v]);
-                            }
-                        }
-                    }
-                }
-                for r in 0..R {
-                    let start = (row + r) * columns + column;
-                    let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..V * S::$lanes]);
-                    for v in 0..V {
-                        result[v] = simd.$add(result[v], sums[r][v]);
-                    }
-                }
-            }
-
-            pulp::Arch::new().dispatch(Task(sizes, pairs, left, right, result))
-        }
     };
 }
 
-kernels!(
-    gather_single,
-    gather_two_single,
-    outer_three_single,
-    outer_single,
-    f32,
-    f32s,
-    F32_LANES,
-    splat_f32s,
-    mul_add_f32s,
-    add_f32s
-);
-kernels!(
-    gather_double,
-    gather_two_double,
-    outer_three_double,
-    outer_double,
-    f64,
-    f64s,
-    F64_LANES,
-    splat_f64s,
-    mul_add_f64s,
-    add_f64s
-);
+kernels!(gather_single, gather_two_single, f32, f32s, F32_LANES, splat_f32s, mul_add_f32s, add_f32s);
+kernels!(gather_double, gather_two_double, f64, f64s, F64_LANES, splat_f64s, mul_add_f64s, add_f64s);
 
 /// The same for any number of columns, and what the others are tested against.
 fn plain_gather<T: Real>(sizes: Sizes, terms: &[Term], states: &[T], blocks: &[T], result: &mut [T]) {
@@ -569,32 +333,6 @@ fn plain_gather<T: Real>(sizes: Sizes, terms: &[Term], states: &[T], blocks: &[T
                 }
             }
         }
-    }
-}
-
-fn plain_outer<T: Real>(sizes: Sizes, pairs: &[Pair], left: &[T], right: &[T], result: &mut [T]) {
-    for pair in pairs {
-        for n in 0..sizes.samples {
-            let left = &left[pair.left + n * sizes.rows..][..sizes.rows];
-            let right = &right[pair.right + n * sizes.columns..][..sizes.columns];
-            for (&factor, row) in left.iter().zip(result.chunks_exact_mut(sizes.columns)) {
-                for (sum, &r) in row.iter_mut().zip(right) {
-                    *sum += factor * r;
-                }
-            }
-        }
-    }
-}
-
-/// [`outer`] three times, with the same left factors: `result` is three blocks, one after the other.
-pub fn outer_three<T: Real>(sizes: Sizes, triples: &[Triple], left: &[T], right: &[T], result: &mut [T]) {
-    let is_fast = sizes.rows == 16 && sizes.columns == 16;
-    if is_fast && T::outer_products(sizes.samples, triples, left, right, result) {
-        return;
-    }
-    for (which, result) in result.chunks_exact_mut(sizes.rows * sizes.columns).enumerate() {
-        let pairs: Vec<Pair> = triples.iter().map(|t| Pair { left: t.left, right: t.right[which] }).collect();
-        outer(sizes, &pairs, left, right, result);
     }
 }
 
@@ -622,33 +360,15 @@ pub fn gather_two<T: Real>(
     }
 }
 
-/// `result` (rows x columns) += the sum over the pairs of left (samples x rows) transposed times right (samples x columns).
-pub fn outer<T: Real>(sizes: Sizes, pairs: &[Pair], left: &[T], right: &[T], result: &mut [T]) {
-    if sizes.rows > 0 && sizes.columns > 0 {
-        T::outer_product(sizes, pairs, left, right, result);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn values<T: Real>(count: usize, shift: usize) -> Vec<T> {
-        (0..count).map(|i| T::of(((i + shift) as f64 * 0.37).sin())).collect()
-    }
-
-    fn close<T: Real>(fast: &[T], plain: &[T], tolerance: f64, place: &str) {
-        for (a, b) in fast.iter().zip(plain) {
-            let (a, b) = (a.to_f64(), b.to_f64());
-            assert!((a - b).abs() < tolerance * (1.0 + b.abs()), "{place}: {a} {b}");
-        }
-    }
+    use crate::linalg::{assert_close, test_values as values};
 
     fn all_sizes<T: Real>(tolerance: f64) {
         for (rows, columns) in [(16, 16), (3, 16), (16, 32), (32, 32), (64, 64), (5, 7), (32, 64), (20, 48), (1, 8)] {
             for samples in [1, 2, 3, 7, 12, 16, 31] {
                 let sizes = Sizes { samples, rows, columns };
-                let place = format!("{sizes:?}");
                 let (states, blocks) = (values::<T>(4 * samples * rows, 0), values::<T>(3 * rows * columns, 7));
                 let term = |s: usize, b: usize| Term { states: s * samples * rows, block: b * rows * columns };
                 let terms = [term(3, 0), term(0, 2), term(1, 1), term(3, 1)];
@@ -656,20 +376,12 @@ mod tests {
                 let mut plain = fast.clone();
                 gather(sizes, &terms, &states, &blocks, &mut fast);
                 plain_gather(sizes, &terms, &states, &blocks, &mut plain);
-                close(&fast, &plain, tolerance, &place);
-                let right = values::<T>(3 * samples * columns, 11);
-                let pair = |l: usize, r: usize| Pair { left: l * samples * rows, right: r * samples * columns };
-                let pairs = [pair(2, 1), pair(0, 0), pair(3, 2)];
-                let mut fast = values::<T>(rows * columns, 5);
-                let mut plain = fast.clone();
-                outer(sizes, &pairs, &states, &right, &mut fast);
-                plain_outer(sizes, &pairs, &states, &right, &mut plain);
-                close(&fast, &plain, tolerance, &place);
+                assert_close(&fast, &plain, tolerance, &format!("{sizes:?}"));
             }
         }
     }
 
-    /// Two nodes at a time and three products at a time give what one at a time does.
+    /// Two nodes at a time give what one at a time does.
     fn together<T: Real>(tolerance: f64) {
         for (rows, columns) in [(16, 16), (8, 16), (16, 32), (5, 7)] {
             for samples in [1, 2, 5, 13, 31] {
@@ -688,40 +400,22 @@ mod tests {
                     gather_two(sizes, [first, second], &states, &blocks, [&mut a, &mut b], merged);
                     plain_gather(sizes, first, &states, &blocks, &mut plain_a);
                     plain_gather(sizes, second, &states, &blocks, &mut plain_b);
-                    close(&a, &plain_a, tolerance, &place);
-                    close(&b, &plain_b, tolerance, &place);
+                    assert_close(&a, &plain_a, tolerance, &place);
+                    assert_close(&b, &plain_b, tolerance, &place);
                 }
-                let right = values::<T>(4 * samples * columns, 11);
-                let at = |r: usize| r * samples * columns;
-                let triples = [
-                    Triple { left: samples * rows, right: [at(0), at(2), at(1)] },
-                    Triple { left: 4 * samples * rows, right: [at(3), at(3), at(0)] },
-                ];
-                let mut fast = values::<T>(3 * rows * columns, 5);
-                let mut plain = fast.clone();
-                outer_three(sizes, &triples, &states, &right, &mut fast);
-                for (which, plain) in plain.chunks_exact_mut(rows * columns).enumerate() {
-                    let pairs = triples.map(|t| Pair { left: t.left, right: t.right[which] });
-                    plain_outer(sizes, &pairs, &states, &right, plain);
-                }
-                close(&fast, &plain, tolerance, &place);
             }
         }
     }
 
     #[test]
-    fn two_nodes_and_three_products_at_a_time() {
+    fn two_nodes_at_a_time() {
         together::<f64>(1e-12);
         together::<f32>(1e-4);
     }
 
     #[test]
-    fn every_size_in_double_precision() {
+    fn every_size() {
         all_sizes::<f64>(1e-12);
-    }
-
-    #[test]
-    fn every_size_in_single_precision() {
         all_sizes::<f32>(1e-4);
     }
 }

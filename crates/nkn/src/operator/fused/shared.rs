@@ -7,7 +7,8 @@
 use super::{Gradients, Inputs, Saved, States, add_rows, from_nodes_first, last_layer, last_layer::Layout};
 use super::{mask, nodes_first, reaction_of, relu};
 use crate::buffer::Buffer;
-use crate::linalg::gathered::{Merged, Pair, Sizes, Term, Triple, gather, gather_two, outer, outer_three};
+use crate::linalg::gathered::{Merged, Sizes, Term, gather, gather_two};
+use crate::linalg::outer::{Pair, Triple, outer, outer_three};
 use crate::linalg::{Real, copy_into, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
@@ -25,7 +26,10 @@ fn scale_blocks<T: Real>(plan: &Plan, blocks: &mut [T]) {
     let step = plan.update.step();
     blocks.par_chunks_mut(plan.width * plan.width).zip(plan.graph.weights()).for_each(|(block, &weight)| {
         let factor = T::of(step * weight);
-        vectorised(|| block.iter_mut().for_each(|value| *value = factor * *value));
+        vectorised(
+            #[inline(always)]
+            || block.iter_mut().for_each(|value| *value = factor * *value),
+        );
     });
 }
 
@@ -47,13 +51,16 @@ fn diagonal<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T], layout: Layout) 
             return;
         }
         let edges = plan.graph.offsets()[x]..plan.graph.offsets()[x + 1];
-        vectorised(|| {
-            for block in blocks[edges.start * d * d..edges.end * d * d].chunks_exact(d * d) {
-                for (o, &b) in own.iter_mut().zip(block) {
-                    *o -= difference * b;
+        vectorised(
+            #[inline(always)]
+            || {
+                for block in blocks[edges.start * d * d..edges.end * d * d].chunks_exact(d * d) {
+                    for (o, &b) in own.iter_mut().zip(block) {
+                        *o -= difference * b;
+                    }
                 }
-            }
-        });
+            },
+        );
     });
     result
 }
@@ -161,13 +168,16 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
 fn by_rows<T: Real>(d: usize, columns: &[T]) -> Buffer<T> {
     let mut rows = Buffer::any(columns.len());
     rows.par_chunks_mut(d * d).zip(columns.par_chunks(d * d)).for_each(|(rows, columns)| {
-        vectorised(|| {
-            for (i, row) in rows.chunks_exact_mut(d).enumerate() {
-                for (to, from) in row.iter_mut().zip(columns[i..].iter().step_by(d)) {
-                    *to = *from;
+        vectorised(
+            #[inline(always)]
+            || {
+                for (i, row) in rows.chunks_exact_mut(d).enumerate() {
+                    for (to, from) in row.iter_mut().zip(columns[i..].iter().step_by(d)) {
+                        *to = *from;
+                    }
                 }
-            }
-        })
+            },
+        )
     });
     rows
 }
@@ -208,11 +218,14 @@ fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T], reaction_le
                 }
                 for (block, (_, weight)) in blocks.chunks_exact_mut(size).zip(edges) {
                     let factor = T::of(step * weight);
-                    vectorised(|| {
-                        for (b, &o) in block.iter_mut().zip(&*own) {
-                            *b = factor * (*b - difference * o);
-                        }
-                    });
+                    vectorised(
+                        #[inline(always)]
+                        || {
+                            for (b, &o) in block.iter_mut().zip(&*own) {
+                                *b = factor * (*b - difference * o);
+                            }
+                        },
+                    );
                 }
             }
             own.iter_mut().for_each(|value| *value = sign * *value);
