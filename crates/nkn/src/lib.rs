@@ -13,7 +13,6 @@ pub mod convolution;
 pub mod domain;
 pub mod engine;
 mod error;
-mod exact;
 pub mod field;
 pub mod io;
 pub mod kernel;

@@ -113,9 +113,10 @@ struct StateHeader {
     epoch: usize,
     step: usize,
     optimiser_steps: u64,
-    /// Bits of a floating point number: it must come back exactly.
+    /// Bits of a floating point number: it must come back exactly, and numbers in JSON may be off by one unit in the last place.
     loss: u64,
-    records: Vec<EpochRecord>,
+    /// Epoch, and bits of loss and error rate.
+    records: Vec<(usize, u64, u64)>,
     seconds: f64,
 }
 
@@ -131,7 +132,7 @@ impl ClassifierState {
             step: self.step,
             optimiser_steps: self.optimiser.steps,
             loss: self.loss.to_bits(),
-            records: self.records.clone(),
+            records: self.records.iter().map(|r| (r.epoch, r.loss.to_bits(), r.error_rate.to_bits())).collect(),
             seconds: self.seconds,
         };
         let mut pieces = parameter_pieces(&self.parameters, "");
@@ -172,6 +173,11 @@ impl ClassifierState {
             optimiser.first[index] = vector("first")?;
             optimiser.second[index] = vector("second")?;
         }
+        let record = |(epoch, loss, error_rate)| EpochRecord {
+            epoch,
+            loss: f64::from_bits(loss),
+            error_rate: f64::from_bits(error_rate),
+        };
         Ok(Self {
             epoch: header.epoch,
             step: header.step,
@@ -179,7 +185,7 @@ impl ClassifierState {
             parameters,
             optimiser,
             loss: f64::from_bits(header.loss),
-            records: header.records,
+            records: header.records.into_iter().map(record).collect(),
             seconds: header.seconds,
         })
     }

@@ -46,10 +46,8 @@ pub struct EpochRecord {
     /// Its number, from 1.
     pub epoch: usize,
     /// Mean loss of its steps.
-    #[serde(with = "crate::exact")]
     pub loss: f64,
     /// Error rate on the first test set at the training's resolution.
-    #[serde(with = "crate::exact")]
     pub error_rate: f64,
 }
 

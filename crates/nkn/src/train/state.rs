@@ -44,16 +44,12 @@ pub struct DepthResult {
     /// Epochs trained.
     pub epochs: usize,
     /// Mean relative L2 error on the training samples, best weights.
-    #[serde(with = "crate::exact")]
     pub train: f64,
     /// The mean of the squares.
-    #[serde(with = "crate::exact")]
     pub train_squared: f64,
     /// On the test samples, if there are any.
-    #[serde(with = "crate::exact::option")]
     pub test: Option<f64>,
     /// The mean of the squares.
-    #[serde(with = "crate::exact::option")]
     pub test_squared: Option<f64>,
     /// Seconds spent at this depth and before.
     pub seconds: f64,
