@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 /// The share of a batch in the running averages of the normalisations.
 const MOMENTUM: f64 = 0.1;
-/// Numbers in the states of a batch in evaluations: bounds their memory.
-const STATE: usize = 2_000_000;
+/// Numbers in a state of a batch in evaluations: bounds their memory, and makes batches large enough that a kernel evaluated once per batch does not show.
+const STATE: usize = 16_000_000;
 
 /// Everything that changes while training: with it a training continues to the bit.
 #[derive(Clone, Debug, PartialEq)]
