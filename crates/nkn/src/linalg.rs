@@ -11,7 +11,7 @@ pub mod outer;
 #[doc(hidden)]
 pub mod small;
 
-use crate::buffer::Pool;
+use crate::buffer::{Buffer, Pool};
 use rayon::prelude::*;
 use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
 
@@ -286,6 +286,24 @@ pub(crate) fn transpose<T: Real>(
             }
         }
     });
+}
+
+/// Blocks of d x d, one after the other, each transposed; on all threads.
+pub(crate) fn transposed_blocks<T: Real>(d: usize, blocks: &[T]) -> Buffer<T> {
+    let mut result = Buffer::any(blocks.len());
+    result.par_chunks_mut(d * d).zip(blocks.par_chunks(d * d)).for_each(|(result, block)| {
+        vectorised(
+            #[inline(always)]
+            || {
+                for (i, row) in result.chunks_exact_mut(d).enumerate() {
+                    for (to, from) in row.iter_mut().zip(block[i..].iter().step_by(d)) {
+                        *to = *from;
+                    }
+                }
+            },
+        )
+    });
+    result
 }
 
 /// Through the exponential; near zero, where that would lose digits, by its series.

@@ -11,7 +11,7 @@ use crate::buffer::Buffer;
 use crate::engine::Engine;
 use crate::linalg::gathered::{Sizes, Term, gather};
 use crate::linalg::outer::{Pair, outer};
-use crate::linalg::{Real, by_pieces, vectorised};
+use crate::linalg::{Real, by_pieces, transposed_blocks, vectorised};
 use crate::operation::{INPUTS, Operation, operate};
 use burn::tensor::{Tensor, activation::softmax};
 use rayon::prelude::*;
@@ -267,11 +267,6 @@ fn join<T: Real>(parts: &[Vec<T>], nodes: usize, d: usize) -> Vec<T> {
     )
 }
 
-/// A matrix of d x d, transposed.
-fn transposed<T: Real>(matrix: &[T], d: usize) -> Vec<T> {
-    (0..d).flat_map(|c| matrix[c..].iter().step_by(d)).copied().collect()
-}
-
 /// One sample: its kinds of pixels, and what happens to them.
 struct Sample<T: Real> {
     kinds: Kinds<T>,
@@ -303,7 +298,13 @@ impl Fused {
             let mut difference = vec![T::ZERO; count * d];
             affinity.times(&weighted, d, &mut difference);
             difference.iter_mut().zip(&h).for_each(|(value, &h)| *value -= h);
-            gather(sizes, &[Term { states: 0, block: 0 }], &difference, &transposed(matrix, d), &mut h[..count * d]);
+            gather(
+                sizes,
+                &[Term { states: 0, block: 0 }],
+                &difference,
+                &transposed_blocks(d, matrix),
+                &mut h[..count * d],
+            );
             difference
         };
         let differences = matrices.chunks_exact(d * d).map(step).collect();

@@ -6,7 +6,7 @@
 use super::reach::{Last, Level};
 use crate::linalg::gathered::{Sizes, Term, gather};
 use crate::linalg::outer::{Pair, outer};
-use crate::linalg::{Real, by_pieces, vectorised};
+use crate::linalg::{Real, by_pieces, transposed_blocks, vectorised};
 use crate::operation::{INPUTS, Operation, operate};
 use burn::tensor::Tensor;
 use rayon::prelude::*;
@@ -68,28 +68,6 @@ fn by_node<'a, T>(level: &Level, d: usize, mut values: &'a mut [T]) -> Vec<&'a m
     (0..level.nodes()).map(cut).collect()
 }
 
-/// Blocks of d x d, transposed.
-fn transposed<T: Real>(blocks: &[T], d: usize) -> Vec<T> {
-    by_pieces(
-        blocks.len(),
-        d * d,
-        || (),
-        |(), index, result| {
-            let block = &blocks[index * d * d..(index + 1) * d * d];
-            vectorised(
-                #[inline(always)]
-                || {
-                    for (i, row) in result.chunks_exact_mut(d).enumerate() {
-                        for (to, from) in row.iter_mut().zip(block[i..].iter().step_by(d)) {
-                            *to = *from;
-                        }
-                    }
-                },
-            );
-        },
-    )
-}
-
 #[derive(Debug)]
 struct Compose(Arc<Last>);
 
@@ -102,7 +80,7 @@ impl Compose {
     fn to_nodes<T: Real>(&self, responses: &[T], [blocks, own]: [&[T]; 2], gradient: &[T]) -> (Vec<T>, Vec<T>) {
         let last = &self.0;
         let d = self.width(responses);
-        let (blocks, own) = (transposed(blocks, d), transposed(own, d));
+        let (blocks, own) = (transposed_blocks(d, blocks), transposed_blocks(d, own));
         let mut result = vec![T::ZERO; responses.len()];
         let mut own_gradient = vec![T::ZERO; own.len()];
         let nodes = by_node(&last.from, d, &mut result).into_par_iter().zip(own_gradient.par_chunks_mut(d * d));

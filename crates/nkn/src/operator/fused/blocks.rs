@@ -9,7 +9,7 @@ use super::{Gradients, Inputs, Saved, States, add_rows, from_nodes_first, nodes_
 use super::{reaction_of, relu, scaled_mask};
 use crate::buffer::Buffer;
 use crate::linalg::small::{Product, Target, multiply};
-use crate::linalg::{Matrix, Real, gemm, vectorised};
+use crate::linalg::{Matrix, Real, gemm, transposed_blocks, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 
@@ -117,7 +117,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
     let node = samples * d;
     let mut adjoint = nodes_first(plan, gradient).into_owned();
     let mut scaled = Buffer::any(plan.depth * length);
-    let blocks = by_rows(plan, &saved.matrix);
+    let blocks = transposed_blocks(plan.width, &saved.matrix);
     // w K^T times the scaled adjoint at the target, for every edge and sample.
     let mut sent = Buffer::any(plan.edges() * node);
     for layer in (0..plan.depth).rev() {
@@ -141,20 +141,6 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
         reaction: reaction_gradient(plan, states, &scaled, length, inputs.reaction.len()),
         source,
     }
-}
-
-/// The blocks row by row.
-fn by_rows<T: Real>(plan: &Plan, columns: &[T]) -> Buffer<T> {
-    let d = plan.width;
-    let mut rows = Buffer::any(columns.len());
-    rows.par_chunks_mut(d * d).zip(columns.par_chunks(d * d)).for_each(|(rows, columns)| {
-        for (i, row) in rows.chunks_exact_mut(d).enumerate() {
-            for (to, from) in row.iter_mut().zip(columns[i..].iter().step_by(d)) {
-                *to = *from;
-            }
-        }
-    });
-    rows
 }
 
 /// First pass of a layer's adjoint, by target: what goes along the edges, and all that stays at the node.

@@ -9,7 +9,7 @@ use super::{mask, nodes_first, reaction_of, relu};
 use crate::buffer::Buffer;
 use crate::linalg::gathered::{Merged, Sizes, Term, gather, gather_two};
 use crate::linalg::outer::{Pair, Triple, outer, outer_three};
-use crate::linalg::{Real, copy_into, vectorised};
+use crate::linalg::{Real, copy_into, transposed_blocks, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 
@@ -132,7 +132,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
     let d = plan.width;
     let node = plan.samples() * d;
     let length = gradient.len();
-    let blocks = by_rows(d, &saved.matrix);
+    let blocks = transposed_blocks(d, &saved.matrix);
     let diagonal = diagonal(plan, &blocks, inputs.reaction, Layout::Rows);
     // The adjoint after each layer, where the activation lets it pass; the first is that of the initial state.
     let mut adjoints = Buffer::any((plan.depth + 1) * length);
@@ -162,24 +162,6 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
     let step = T::of(plan.update.step());
     source.iter_mut().for_each(|value| *value = step * *value);
     Gradients { initial: from_nodes_first(plan, &adjoints[..length]), features, last_layer, reaction, source }
-}
-
-/// Blocks that lie column by column, row by row.
-fn by_rows<T: Real>(d: usize, columns: &[T]) -> Buffer<T> {
-    let mut rows = Buffer::any(columns.len());
-    rows.par_chunks_mut(d * d).zip(columns.par_chunks(d * d)).for_each(|(rows, columns)| {
-        vectorised(
-            #[inline(always)]
-            || {
-                for (i, row) in rows.chunks_exact_mut(d).enumerate() {
-                    for (to, from) in row.iter_mut().zip(columns[i..].iter().step_by(d)) {
-                        *to = *from;
-                    }
-                }
-            },
-        )
-    });
-    rows
 }
 
 /// Derivatives of the kernel's blocks and of R.
