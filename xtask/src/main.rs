@@ -6,8 +6,8 @@ use std::time::Instant;
 /// What `cargo xtask test` runs, in this order: cheap checks first.
 const TEST: &[(&str, &[&str])] = &[
     ("format", &["fmt", "--all", "--check"]),
-    ("lints", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
-    ("unit, property and command tests", &["test", "--workspace"]),
+    ("lints", &["clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+    ("unit, property and command tests", &["test", "--release", "--workspace"]),
 ];
 
 /// What `cargo xtask bench` runs.

@@ -1,7 +1,7 @@
 //! Classifiers and the states of their trainings as files, in the format of all model files: safetensors with a JSON header.
 
 use super::config::{ClassifierConfig, ClassifierTraining, ImageShape};
-use super::network::{Network, Running};
+use crate::model::image::{Network, Running};
 use super::trainer::{ClassifierState, EpochRecord};
 use crate::convolution::Statistics;
 use crate::io::tensors::{Piece, decode, encode, parameter_pieces, read_parameters, values};

@@ -11,7 +11,7 @@
 use super::config::{ClassifierConfig, ClassifierTraining};
 use super::data::{ImageDataConfig, ImageSplits};
 use super::files::Classifier;
-use super::network::Network;
+use crate::model::image::Network;
 use super::trainer::{ClassifierState, ClassifierTrainer, EpochRecord, Happening, TestResult};
 use crate::io::write_atomically;
 use crate::run::{Existing, is_occupied, parse_with};

@@ -2,7 +2,7 @@
 
 use super::config::ClassifierTraining;
 use super::data::{ImageSplits, Motion, TestSet, batch};
-use super::network::{Network, Norms, Pass, Running};
+use crate::model::image::{Network, Norms, Pass, Running};
 use crate::engine::Engine;
 use crate::model::{ParameterTensors, Parameters};
 use crate::problem::images::{Images, Resampler};

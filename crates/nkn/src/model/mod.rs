@@ -1,11 +1,19 @@
 //! The networks: lift, repeat an update, project. One file per update rule.
 
+pub(crate) mod affinity;
 mod batch;
+pub(crate) mod cnn;
 mod config;
 pub mod fno;
 pub mod gkn;
+pub(crate) mod image;
+pub(crate) mod layers;
+pub(crate) mod maps;
+pub(crate) mod multiscale_cnn;
 pub mod nkn;
+pub(crate) mod nnn;
 mod parameters;
+pub(crate) mod preresnet;
 mod work;
 
 pub use batch::{Batch, BatchOptions, KernelLayers, Layers, Normalisers};

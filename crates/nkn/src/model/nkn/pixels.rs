@@ -10,10 +10,10 @@
 //! The kernel network sees x, scaled to the square from -1 to 1, and (y - x) / r: the same functions as k(x, y), in coordinates of size one.
 //! It does not see the image, so there is one block per edge for any batch.
 
-use super::layers::lift;
+use crate::model::layers::lift;
 use super::linear::Linear;
-use super::maps::PixelMap;
-use super::network::{Network, Pass, head_group};
+use crate::model::maps::PixelMap;
+use crate::model::image::{Network, Pass, head_group};
 use crate::Result;
 use crate::convolution::Convolution;
 use crate::domain::connect_pixels;
@@ -40,7 +40,7 @@ impl Graph {
         self.plan.nodes().isqrt()
     }
 
-    pub(super) fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
 }
@@ -56,7 +56,7 @@ fn reaction_shape(network: &Network) -> Result<MlpShape> {
 }
 
 /// Kernel, reaction and source of one step's equation.
-pub(super) fn equation(network: &Network, prefix: &str) -> Result<Vec<Group>> {
+pub(crate) fn equation(network: &Network, prefix: &str) -> Result<Vec<Group>> {
     let name = |part: &str| format!("{prefix}{part}");
     Ok(vec![
         Group::perceptron(&name("kernel"), &kernel_shape(network)?),
@@ -65,7 +65,7 @@ pub(super) fn equation(network: &Network, prefix: &str) -> Result<Vec<Group>> {
     ])
 }
 
-pub(super) fn layout(network: &Network) -> Result<Vec<Group>> {
+pub(crate) fn layout(network: &Network) -> Result<Vec<Group>> {
     let d = network.config.width;
     let mut groups = vec![Group::linear("lift", 2 + network.shape.channels, d)];
     groups.extend(equation(network, "")?);
@@ -75,7 +75,7 @@ pub(super) fn layout(network: &Network) -> Result<Vec<Group>> {
 }
 
 /// Operations of the products of a forward evolution; `images` if it begins with them.
-pub(super) fn flops(network: &Network, side: usize, samples: usize, depth: usize, images: bool) -> Result<f64> {
+pub(crate) fn flops(network: &Network, side: usize, samples: usize, depth: usize, images: bool) -> Result<f64> {
     let d = network.config.width as f64;
     let plan = |depth| Ok(graph(network, (side, samples, depth, false))?.plan.clone());
     // The diagonal block is a product too.
@@ -95,7 +95,7 @@ pub(super) fn flops(network: &Network, side: usize, samples: usize, depth: usize
 }
 
 /// The coordinates of a pixel's middle, from -1 to 1.
-pub(super) fn coordinates(side: usize) -> Vec<[f64; 2]> {
+pub(crate) fn coordinates(side: usize) -> Vec<[f64; 2]> {
     let at = |i: usize| (2 * i + 1) as f64 / side as f64 - 1.0;
     (0..side * side).map(|node| [at(node / side), at(node % side)]).collect()
 }
@@ -148,7 +148,7 @@ fn linear(network: &Network, side: usize) -> Result<Arc<Linear>> {
 }
 
 /// The parts of an equation on a graph.
-pub(super) struct Equation {
+pub(crate) struct Equation {
     /// The output of the kernel network's last hidden layer: edges x features.
     pub features: Tensor<2>,
     /// Weight and bias of its last layer.
@@ -186,14 +186,14 @@ impl Equation {
 }
 
 /// Some steps of the equation whose groups have this prefix.
-pub(super) fn steps(pass: &Pass, prefix: &str, state: Tensor<3>, depth: usize) -> Result<Tensor<3>> {
+pub(crate) fn steps(pass: &Pass, prefix: &str, state: Tensor<3>, depth: usize) -> Result<Tensor<3>> {
     let [nodes, samples, _] = state.dims();
     let graph = graph(pass.network, (nodes.isqrt(), samples, depth, pass.is_training()))?;
     evolve_equation(pass, Equation::new(pass, prefix, &graph, &state)?, state, depth)
 }
 
 /// Some steps of an equation.
-pub(super) fn evolve_equation(pass: &Pass, equation: Equation, initial: Tensor<3>, depth: usize) -> Result<Tensor<3>> {
+pub(crate) fn evolve_equation(pass: &Pass, equation: Equation, initial: Tensor<3>, depth: usize) -> Result<Tensor<3>> {
     let [nodes, samples, _] = initial.dims();
     let graph = graph(pass.network, (nodes.isqrt(), samples, depth, pass.is_training()))?;
     let Equation { features, last_layer, reaction, source } = equation;
@@ -218,7 +218,7 @@ fn plain_steps(pass: &Pass, images: Tensor<3>, weight: Tensor<2>, bias: Tensor<1
     Ok(PixelMap::average(pass.side, pass.network.config.reference).apply(state, pass.engine))
 }
 
-pub(super) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
+pub(crate) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let network = pass.network;
     let d = network.config.width;
     let inputs = 2 + network.shape.channels;

@@ -3,9 +3,9 @@
 //! With one or two layers nothing but sums of features, small products and the links from the pixels to the reference grid are left; with more, the first
 //! layer is taken so and the others by the evolution.
 
-use super::maps::PixelMap;
-use super::network::{Network, Pass};
-use super::nkn::{self, Equation, Graph};
+use crate::model::maps::PixelMap;
+use crate::model::image::{Network, Pass};
+use super::pixels::{self, Equation, Graph};
 use super::reach::{First, Last, Level, before_the_first};
 use super::responses::{last_layer, meet};
 use crate::Result;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// What the way from images of one resolution to the reference grid is made of.
 #[derive(Debug)]
-pub(super) struct Linear {
+pub(crate) struct Linear {
     graph: Arc<Graph>,
     start: Start,
     /// With one or two layers.
@@ -38,7 +38,7 @@ impl Linear {
             let (level, assemble) = before_the_first(edges.nodes(), channels);
             Start::Before(level, assemble)
         } else {
-            Start::After(First::new(edges, step, channels, &nkn::coordinates(side)))
+            Start::After(First::new(edges, step, channels, &pixels::coordinates(side)))
         };
         let average = PixelMap::average(side, network.config.reference);
         let last = || Arc::new(Last::new(edges, step, start.level(), &average));
@@ -99,7 +99,7 @@ impl Linear {
         let Some(last) = &self.last else {
             let state = meet(responses, images, self.start.level());
             let depth = pass.network.config.depth - 1;
-            let state = nkn::evolve_equation(pass, equation, state, depth)?;
+            let state = pixels::evolve_equation(pass, equation, state, depth)?;
             return Ok(PixelMap::average(pass.side, pass.network.config.reference).apply(state, pass.engine));
         };
         // Blocks column by column: features x (columns x rows).
@@ -182,7 +182,7 @@ impl Own {
         let [d, inputs] = weight.dims();
         let channels = inputs - 2;
         // Coordinates and one.
-        let points: Vec<f64> = nkn::coordinates(graph.side()).into_iter().flat_map(|[a, b]| [a, b, 1.0]).collect();
+        let points: Vec<f64> = pixels::coordinates(graph.side()).into_iter().flat_map(|[a, b]| [a, b, 1.0]).collect();
         let points = Tensor::<2>::from_data(TensorData::new(points, [nodes, 3]), options);
         let by_point = Tensor::cat(vec![weight.clone().slice([0..d, 0..2]), bias.reshape([d, 1])], 1);
         let place = points.clone().matmul(by_point.clone().transpose());

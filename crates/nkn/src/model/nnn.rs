@@ -7,23 +7,23 @@
 use super::affinity::nonlocal;
 use super::layers::lift;
 use super::maps::PixelMap;
-use super::network::{Network, Pass, head_group};
+use super::image::{Network, Pass, head_group};
 use crate::Result;
 use crate::model::Group;
 use burn::tensor::Tensor;
 
 /// The matrices R of all steps.
-pub(super) fn block(network: &Network) -> Group {
+pub(crate) fn block(network: &Network) -> Group {
     let d = network.config.width;
     let entry = |l: usize| (format!("nonlocal.{l}.weight"), vec![d, d]);
     Group::new("nonlocal", (0..network.config.depth).map(entry).collect())
 }
 
-pub(super) fn layout(network: &Network) -> Result<Vec<Group>> {
+pub(crate) fn layout(network: &Network) -> Result<Vec<Group>> {
     Ok(vec![Group::linear("lift", network.shape.channels, network.config.width), block(network), head_group(network)?])
 }
 
-pub(super) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
+pub(crate) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let [nodes, _, channels] = images.dims();
     let d = pass.network.config.width;
     let parameters = pass.parameters.get("lift");

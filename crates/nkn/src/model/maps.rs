@@ -7,7 +7,7 @@ use burn::tensor::{Tensor, TensorData};
 use std::sync::Arc;
 
 /// Columns and values of a row.
-pub(super) type Row = Vec<(usize, f64)>;
+pub(crate) type Row = Vec<(usize, f64)>;
 
 /// A sparse matrix, row by row.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,14 +48,14 @@ impl PixelMap {
     }
 
     /// Any sparse matrix with so many columns.
-    pub(super) fn from_rows(rows: Vec<Row>, columns: usize) -> Self {
+    pub(crate) fn from_rows(rows: Vec<Row>, columns: usize) -> Self {
         let forward = Rows(rows);
         let backward = forward.transposed(columns);
         Self { forward: Arc::new(forward), backward: Arc::new(backward) }
     }
 
     /// What each new pixel is made of.
-    pub(super) fn rows(&self) -> &[Row] {
+    pub(crate) fn rows(&self) -> &[Row] {
         &self.forward.0
     }
 

@@ -6,12 +6,12 @@
 use super::cnn::convolve;
 use super::layers::{Activation, activate};
 use super::maps::PixelMap;
-use super::network::Pass;
+use super::image::Pass;
 use crate::{Error, Result};
 use burn::tensor::Tensor;
 
 /// The maps from a resolution to the training's, and back; nothing if they are the same.
-pub(super) fn maps(pass: &Pass) -> Result<Option<(PixelMap, PixelMap)>> {
+pub(crate) fn maps(pass: &Pass) -> Result<Option<(PixelMap, PixelMap)>> {
     let (side, trained) = (pass.side, pass.network.shape.side);
     if side == trained {
         return Ok(None);
@@ -25,7 +25,7 @@ pub(super) fn maps(pass: &Pass) -> Result<Option<(PixelMap, PixelMap)>> {
     Ok(Some((map(side, trained)?, map(trained, side)?)))
 }
 
-pub(super) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
+pub(crate) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let maps = maps(pass)?;
     let mut state = images;
     for l in 0..pass.network.config.depth {

@@ -4,14 +4,14 @@
 
 use super::layers::{Activation, activate};
 use super::maps::PixelMap;
-use super::network::{Network, Pass, head_group};
+use super::image::{Network, Pass, head_group};
 use crate::Result;
 use crate::convolution::Convolution;
 use crate::model::Group;
 use burn::tensor::Tensor;
 
 /// The layers at the training's resolution.
-pub(super) fn convolutions(network: &Network) -> Vec<Convolution> {
+pub(crate) fn convolutions(network: &Network) -> Vec<Convolution> {
     let width = network.config.width;
     let layer = |l: usize| Convolution {
         side: network.shape.side,
@@ -23,7 +23,7 @@ pub(super) fn convolutions(network: &Network) -> Vec<Convolution> {
     (0..network.config.depth).map(layer).collect()
 }
 
-pub(super) fn layout(network: &Network) -> Result<Vec<Group>> {
+pub(crate) fn layout(network: &Network) -> Result<Vec<Group>> {
     let mut groups = Vec::new();
     for (l, layer) in convolutions(network).iter().enumerate() {
         let name = format!("layer.{l}");
@@ -35,7 +35,7 @@ pub(super) fn layout(network: &Network) -> Result<Vec<Group>> {
 }
 
 /// Layer number `l` at the given resolution, before the activation.
-pub(super) fn convolve(pass: &Pass, l: usize, side: usize, state: Tensor<3>) -> Tensor<3> {
+pub(crate) fn convolve(pass: &Pass, l: usize, side: usize, state: Tensor<3>) -> Tensor<3> {
     let layer = Convolution { side, ..convolutions(pass.network)[l] };
     let parameters = pass.parameters.get(&format!("layer.{l}"));
     let split = layer.weights();
@@ -43,7 +43,7 @@ pub(super) fn convolve(pass: &Pass, l: usize, side: usize, state: Tensor<3>) -> 
     layer.apply(state, parameters.slice(0..split), Some(bias), None, pass.engine)
 }
 
-pub(super) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
+pub(crate) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let mut state = images;
     for l in 0..pass.network.config.depth {
         state = activate(convolve(pass, l, pass.side, state), Activation::Relu, pass.engine);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// The responses of the cells (rows x 1 x d) from those of the nodes. Each link has a block of the kernel, each node one of its own (I - dt R), which enters with
 /// its share of the cell; blocks lie column by column. `constant` (1 x 1 x d) is added to the response to the constant.
-pub(super) fn last_layer(
+pub(crate) fn last_layer(
     responses: Tensor<3>,
     blocks: Tensor<1>,
     own: Tensor<1>,
@@ -26,7 +26,7 @@ pub(super) fn last_layer(
 }
 
 /// The state of every node of a level for all samples, nodes x samples x d, from its responses (rows x 1 x d) and the images (pixels x samples x channels), which get no derivative.
-pub(super) fn meet(responses: Tensor<3>, images: Tensor<3>, level: Arc<Level>) -> Tensor<3> {
+pub(crate) fn meet(responses: Tensor<3>, images: Tensor<3>, level: Arc<Level>) -> Tensor<3> {
     let [_, samples, _] = images.dims();
     operate(responses, [None, None], Some(images.detach()), Arc::new(Meet { level, samples }))
 }

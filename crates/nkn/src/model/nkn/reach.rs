@@ -5,13 +5,13 @@
 //! as the first layer's response to a pixel or the average of the last layer over a cell of the reference grid, is W times a
 //! sum of features with weights that are known beforehand: K itself is needed only between the pixels and the reference grid.
 
-use super::maps::{PixelMap, Row};
+use crate::model::maps::{PixelMap, Row};
 use crate::domain::Neighbourhood;
 use std::sync::Arc;
 
 /// The rows of responses: at each node first that of the constant, then one for each channel of each pixel that reaches it.
 #[derive(Clone, Debug)]
-pub(super) struct Level {
+pub(crate) struct Level {
     channels: usize,
     /// Where each node's pixels begin.
     starts: Vec<usize>,
@@ -81,7 +81,7 @@ impl Edges<'_> {
 
 /// The first layer of the equation, from a state that is affine in the coordinates and in the image.
 #[derive(Clone, Debug)]
-pub(super) struct First {
+pub(crate) struct First {
     /// What the nodes depend on afterwards.
     pub level: Arc<Level>,
     /// The sum of features for each pixel that reaches a node.
@@ -136,7 +136,7 @@ impl First {
 }
 
 /// What the state at each node depends on before the first layer, and how it is put together from the constants of the nodes and the channels' vectors.
-pub(super) fn before_the_first(nodes: usize, channels: usize) -> (Arc<Level>, PixelMap) {
+pub(crate) fn before_the_first(nodes: usize, channels: usize) -> (Arc<Level>, PixelMap) {
     let level = Level::new(channels, &(0..nodes as u32).map(|x| vec![x]).collect::<Vec<_>>());
     let rows = (0..nodes).flat_map(|x| [x].into_iter().chain(nodes..nodes + channels)).map(|from| vec![(from, 1.0)]);
     (Arc::new(level), PixelMap::from_rows(rows.collect(), nodes + channels))
@@ -144,7 +144,7 @@ pub(super) fn before_the_first(nodes: usize, channels: usize) -> (Arc<Level>, Pi
 
 /// The last layer and the average onto the reference grid in one.
 #[derive(Clone, Debug)]
-pub(super) struct Last {
+pub(crate) struct Last {
     /// What the nodes depend on before the layer.
     pub from: Arc<Level>,
     /// What the cells of the reference grid depend on after it.

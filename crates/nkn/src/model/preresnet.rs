@@ -6,11 +6,12 @@
 //! at the images' own, with prolongation and restriction between them.
 
 use super::affinity::nonlocal;
-use super::config::Block;
+use crate::classify::Block;
 use super::maps::PixelMap;
 use super::multiscale_cnn::maps;
-use super::network::{Network, Pass};
-use super::{nkn, nnn};
+use super::image::{Network, Pass};
+use super::nkn::pixels as nkn;
+use super::nnn;
 use crate::Result;
 use crate::convolution::Convolution;
 use crate::model::Group;
@@ -57,7 +58,7 @@ fn residuals(network: &Network, side: usize) -> Vec<Residual> {
 }
 
 /// All convolutions at the training's resolution.
-pub(super) fn convolutions(network: &Network) -> Vec<Convolution> {
+pub(crate) fn convolutions(network: &Network) -> Vec<Convolution> {
     let side = network.shape.side;
     let blocks = residuals(network, side);
     let inner = blocks.iter().flat_map(|b| [Some(b.first), Some(b.second), b.shortcut]).flatten();
@@ -76,7 +77,7 @@ fn norm(name: String, channels: usize) -> Group {
     )
 }
 
-pub(super) fn layout(network: &Network) -> Result<Vec<Group>> {
+pub(crate) fn layout(network: &Network) -> Result<Vec<Group>> {
     let side = network.shape.side;
     let mut groups = vec![convolution("stem".into(), &stem(network, side))];
     for (index, block) in residuals(network, side).iter().enumerate() {
@@ -135,7 +136,7 @@ fn nonlocal_block(pass: &Pass, state: Tensor<3>, maps: Option<&(PixelMap, PixelM
     }
 }
 
-pub(super) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
+pub(crate) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let network = pass.network;
     let maps = if network.config.block == Block::None { None } else { maps(pass)? };
     let (images, side) = match &maps {

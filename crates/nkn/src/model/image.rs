@@ -1,9 +1,10 @@
 //! A classifier: its parameters, and the way from a batch of images to the scores of the classes.
 
-use super::config::{Architecture, Block, ClassifierConfig, ImageShape};
+use crate::classify::{Architecture, Block, ClassifierConfig, ImageShape};
 use super::layers::flatten;
-use super::linear::Linear;
-use super::{cnn, multiscale_cnn, nkn, nnn, preresnet};
+use super::nkn::linear::Linear;
+use super::nkn::pixels as nkn;
+use super::{cnn, multiscale_cnn, nnn, preresnet};
 use crate::Result;
 use crate::convolution::{Normalisation, Statistics, normalise};
 use crate::engine::Engine;
@@ -25,9 +26,9 @@ pub struct Network {
     /// The sizes of the images that it is trained with.
     pub shape: ImageShape,
     /// Kernel graphs, by resolution and batch: made once.
-    pub(super) graphs: Mutex<HashMap<nkn::GraphKey, Arc<nkn::Graph>>>,
+    pub(crate) graphs: Mutex<HashMap<nkn::GraphKey, Arc<nkn::Graph>>>,
     /// Ways from images to the reference grid, by resolution: made once.
-    pub(super) linear: Mutex<HashMap<usize, Arc<Linear>>>,
+    pub(crate) linear: Mutex<HashMap<usize, Arc<Linear>>>,
 }
 
 /// Where the normalisations of a pass take their statistics.
@@ -62,7 +63,7 @@ impl Network {
     }
 
     /// The time step of the nonlocal kernel networks: all layers take one unit of time.
-    pub(super) fn step(&self) -> f64 {
+    pub(crate) fn step(&self) -> f64 {
         1.0 / self.config.depth as f64
     }
 
@@ -176,13 +177,13 @@ impl Pass<'_> {
     }
 
     /// A linear layer over the last axis, with its bias.
-    pub(super) fn linear(&self, name: &str, rows: Tensor<2>, outputs: usize) -> Tensor<2> {
+    pub(crate) fn linear(&self, name: &str, rows: Tensor<2>, outputs: usize) -> Tensor<2> {
         let [_, inputs] = rows.dims();
         affine(rows, self.parameters.get(name), inputs, outputs)
     }
 
     /// Dense, ReLU, dense: the head that the paper gives its networks. The state must have the nodes that the head was made for.
-    pub(super) fn head(&self, state: Tensor<3>) -> Tensor<2> {
+    pub(crate) fn head(&self, state: Tensor<3>) -> Tensor<2> {
         let [nodes, _, channels] = state.dims();
         let (inputs, hidden) = (nodes * channels, self.network.config.head);
         let mut rows = flatten(state, self.engine);
@@ -197,7 +198,7 @@ impl Pass<'_> {
     }
 
     /// Batch normalisation and ReLU.
-    pub(super) fn normalise(&self, name: &str, state: Tensor<3>) -> Tensor<3> {
+    pub(crate) fn normalise(&self, name: &str, state: Tensor<3>) -> Tensor<3> {
         let parameters = self.parameters.get(name);
         match &self.norms {
             Norms::Batch(seen) => {
@@ -216,7 +217,7 @@ impl Pass<'_> {
     }
 
     /// Whether this is a training's pass.
-    pub(super) fn is_training(&self) -> bool {
+    pub(crate) fn is_training(&self) -> bool {
         matches!(self.norms, Norms::Batch(_))
     }
 }
@@ -230,7 +231,7 @@ fn affine(rows: Tensor<2>, parameters: Tensor<1>, inputs: usize, outputs: usize)
 }
 
 /// Dense, ReLU, dense.
-pub(super) fn head_group(network: &Network) -> Result<Group> {
+pub(crate) fn head_group(network: &Network) -> Result<Group> {
     let widths = [network.head_inputs(), network.config.head, network.shape.classes];
     Ok(Group::perceptron("head", &MlpShape::new("head", &widths)?))
 }
