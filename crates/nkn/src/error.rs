@@ -52,6 +52,12 @@ pub enum Error {
         /// What to do.
         hint: String,
     },
+    /// It was asked to stop before it was done.
+    #[error("stopped before the end, as was asked")]
+    Stopped,
+    /// Something that a caller's own function answered.
+    #[error(transparent)]
+    Foreign(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {

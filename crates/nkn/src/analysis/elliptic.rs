@@ -3,10 +3,13 @@
 use super::spectrum::LinearOperator;
 use crate::Result;
 use crate::field::Samples;
-use crate::kernel::Merge;
+use crate::device::Device;
 use crate::linalg::vectorised;
-use crate::model::{Batch, BatchOptions, Kind, Model, kernel_blocks, no_kernel};
-use burn::tensor::{DType, Device};
+use crate::model::function::{kernel_blocks, no_kernel};
+use crate::model::nkn::pixels::pixel_blocks;
+use crate::model::{Batch, BatchOptions, Kind, Model};
+use crate::operator::Plan;
+use burn::tensor::DType;
 
 /// The elliptic operator E of a network on one sample: a layer without its activation is h ↦ h - dt E h + dt c.
 ///
@@ -25,43 +28,52 @@ pub struct Elliptic {
 impl Elliptic {
     /// The operator of a model on the first of the samples.
     pub fn new(model: &Model, samples: &Samples) -> Result<Self> {
-        let device = Device::flex();
-        let options =
-            BatchOptions { dtype: DType::F64, merge: Merge::Distinct, ..BatchOptions::new(model.depth, &device) };
+        model.check_samples(samples)?;
+        let device = Device::Cpu.burn();
+        let options = BatchOptions { dtype: DType::F64, ..BatchOptions::new(model.depth, &device) };
         let batch = Batch::new(&model.config, &model.normalisers, &samples.select(&[0]), &options)?;
-        let (blocks, reaction) = kernel_blocks(&model.config, &model.parameters.tensors(&device, DType::F64), &batch)?;
+        let tensors = model.parameters.tensors(&device, DType::F64);
+        let (blocks, reaction) = kernel_blocks(&model.config, &tensors, &batch)?;
+        let plan = &batch.kernel().ok_or_else(|| no_kernel(model.config.kind))?.plan;
+        Ok(Self::assemble(model, plan, &blocks, &reaction))
+    }
+
+    /// The operator of a model on images with so many pixels along a side. A residual network has one in each step of its nonlocal block.
+    pub fn of_images(model: &Model, side: usize, step: usize) -> Result<Self> {
+        let network = model.image_network()?;
+        if !model.config.uses_kernel() {
+            return Err(no_kernel(model.config.kind));
+        }
+        let prefix = if model.config.kind == Kind::Nkn { String::new() } else { format!("nonlocal.{step}.") };
+        let tensors = model.parameters.tensors(&Device::Cpu.burn(), DType::F64);
+        let (plan, blocks, reaction) = pixel_blocks(&network, &tensors, &prefix, side)?;
+        Ok(Self::assemble(model, &plan, &blocks, &reaction))
+    }
+
+    fn assemble(model: &Model, plan: &Plan, blocks: &[f64], reaction: &[f64]) -> Self {
         let d = model.config.width;
         let size = d * d;
-        let plan = &batch.kernel().ok_or_else(|| no_kernel(model.config.kind))?.plan;
-        let nodes = plan.nodes();
+        let is_graph_kernel = model.config.kind == Kind::Gkn;
         let edges = plan.edge_list();
-        let weighted = |e: usize, weight: f64| {
-            let row = plan.kernel_row(e, 0);
-            blocks[row * size..(row + 1) * size].iter().map(move |k| -weight * k)
-        };
-        let mut diagonal = vec![0.0; nodes * size];
+        let mut diagonal = vec![0.0; plan.nodes() * size];
         let mut scaled = Vec::with_capacity(edges.len() * size);
         for (e, &(x, _, weight)) in edges.iter().enumerate() {
-            for (k, value) in weighted(e, weight).enumerate() {
+            let row = plan.kernel_row(e, 0);
+            for (k, block) in blocks[row * size..(row + 1) * size].iter().enumerate() {
+                let value = -weight * block;
                 scaled.push(value);
-                if model.config.kind == Kind::Nkn {
+                if !is_graph_kernel {
                     diagonal[x as usize * size + k] -= value;
                 }
             }
         }
         for (k, value) in diagonal.iter_mut().enumerate() {
             let own = reaction[k % reaction.len()];
-            match model.config.kind {
-                Kind::Nkn => *value += own,
-                Kind::Gkn | Kind::Fno => *value += f64::from((k % size).is_multiple_of(d + 1)) - own,
-            }
+            *value += if is_graph_kernel { f64::from((k % size).is_multiple_of(d + 1)) - own } else { own };
         }
-        let step = match model.config.kind {
-            Kind::Nkn => model.config.time / model.depth as f64,
-            Kind::Gkn | Kind::Fno => 1.0,
-        };
+        let step = if is_graph_kernel { 1.0 } else { model.config.time / model.depth as f64 };
         let edges = edges.iter().map(|&(x, y, _)| (x, y)).collect();
-        Ok(Self { width: d, edges, blocks: scaled, diagonal, step })
+        Self { width: d, edges, blocks: scaled, diagonal, step }
     }
 
     /// dt.

@@ -60,6 +60,14 @@ impl Domain {
         }
     }
 
+    /// Nodes along the first axis of a grid, or the number of points.
+    pub fn resolution(&self) -> usize {
+        match self {
+            Self::Grid(grid) => grid.shape()[0],
+            Self::Cloud(cloud) => cloud.len(),
+        }
+    }
+
     /// Always false: a domain without nodes cannot be made.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

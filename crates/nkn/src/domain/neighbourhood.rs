@@ -103,6 +103,7 @@ pub fn connect(
     quadrature: Quadrature,
     training: Option<&TrainingRule>,
 ) -> Result<Neighbourhood> {
+    let quadrature = quadrature.chosen_for(domain, extent);
     let nodes = domain.len();
     let count = u32::try_from(nodes)
         .map_err(|_| Error::invalid("domain", format!("at most {} nodes", u32::MAX), nodes, "use a coarser grid"))?;
@@ -157,7 +158,7 @@ fn stencil_rule(training: Option<&TrainingRule>) -> Result<&TrainingRule> {
     };
     let training = training.ok_or_else(|| refused("no training rule".into()))?;
     match training.quadrature {
-        Quadrature::Stencil | Quadrature::Trapezoid => {
+        Quadrature::Stencil | Quadrature::Trapezoid | Quadrature::Automatic => {
             Err(refused(format!("the training rule `{}`", training.quadrature)))
         }
         _ => Ok(training),

@@ -1,6 +1,6 @@
 //! The rules that turn an integral over y into a weighted sum over nodes.
 
-use super::{PointCloud, lattice::Lattice};
+use super::{Domain, Extent, PointCloud, lattice::Lattice};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
@@ -9,6 +9,8 @@ use std::{fmt, str::FromStr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quadrature {
+    /// Chosen by the domain: see [`Quadrature::chosen_for`].
+    Automatic,
     /// The product of the axes' trapezoidal weights at the source. Grids only.
     Trapezoid,
     /// One over the number of neighbours, the node itself counted: the rule of the paper's numbers.
@@ -34,10 +36,23 @@ pub struct TrainingRule {
 }
 
 impl Quadrature {
-    const ALL: [Self; 5] = [Self::Trapezoid, Self::Mean, Self::Uniform, Self::Overlap, Self::Stencil];
+    const ALL: [Self; 6] =
+        [Self::Automatic, Self::Trapezoid, Self::Mean, Self::Uniform, Self::Overlap, Self::Stencil];
+
+    /// The rule itself, or, where it is automatic, the one that suits the domain: on a grid `overlap` within a radius and the trapezoidal rule without
+    /// one, on scattered points the mean over the neighbours.
+    pub fn chosen_for(self, domain: &Domain, extent: &Extent) -> Self {
+        match (self, domain, extent) {
+            (Self::Automatic, Domain::Grid(_), Extent::Ball { .. }) => Self::Overlap,
+            (Self::Automatic, Domain::Grid(_), Extent::All) => Self::Trapezoid,
+            (Self::Automatic, Domain::Cloud(_), _) => Self::Mean,
+            (rule, ..) => rule,
+        }
+    }
 
     fn name(self) -> &'static str {
         match self {
+            Self::Automatic => "automatic",
             Self::Trapezoid => "trapezoid",
             Self::Mean => "mean",
             Self::Uniform => "uniform",
@@ -86,7 +101,7 @@ impl NodeRule {
             Quadrature::Trapezoid => Ok(Self::PerSource(lattice.cell_measures())),
             Quadrature::Mean => Ok(Self::Mean),
             Quadrature::Uniform => Ok(Self::Constant(lattice.steps().iter().product())),
-            Quadrature::Overlap | Quadrature::Stencil => Err(Error::invalid(
+            Quadrature::Overlap | Quadrature::Stencil | Quadrature::Automatic => Err(Error::invalid(
                 "quadrature",
                 "trapezoid, mean or uniform for an integral over the whole domain",
                 format!("`{rule}`"),

@@ -1,87 +1,160 @@
 //! Model files: safetensors with the weights in PyTorch's layout under plain names, the normalisers' statistics, and the
 //! configuration as JSON in the metadata under `nkn`. A model is one file that needs nothing else.
 
-use super::tensors::{Piece, decode, encode, parameter_pieces, read_parameters, values};
+use super::tensors::{Piece, VERSION, average_pieces, encode, parameter_pieces, parse_header, read_averages};
+use super::tensors::{decode, read_parameters, values};
 use super::write_atomically;
 use crate::domain::Domain;
 use crate::field::Normaliser;
-use crate::model::{Model, ModelConfig, Normalisers, Parameters};
+use crate::model::{Model, ModelConfig, Normalisers, Parameters, Space};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-
-/// The version of the format; a reader refuses newer ones.
-const VERSION: u32 = 1;
 
 /// What the metadata say.
 #[derive(Serialize, Deserialize)]
 struct Header {
     version: u32,
-    dim: usize,
+    space: Space,
     depth: usize,
     model: ModelConfig,
     /// The domain of training: pointwise statistics and the stencil rule refer to it.
+    #[serde(default)]
     training: Option<Domain>,
+    /// Version 1 of images: mean and deviation of each channel.
+    #[serde(default, skip_serializing)]
+    statistics: Vec<(f32, f32)>,
 }
 
-/// Writes a model, atomically.
-pub fn write_model(path: &Path, model: &Model) -> Result<()> {
-    let mut pieces = parameter_pieces(&model.parameters, "");
-    let normalisers = model.config.fields.iter().zip(&model.normalisers.fields);
-    for (name, normaliser) in normalisers.map(|(n, s)| (n.as_str(), s)).chain([("u", &model.normalisers.output)]) {
-        if !normaliser.mean.is_empty() {
-            let shape = vec![normaliser.mean.len()];
-            pieces.push(Piece::double(format!("normaliser.{name}.mean"), shape.clone(), &normaliser.mean));
-            pieces.push(Piece::double(format!("normaliser.{name}.std"), shape, &normaliser.std));
+/// The fields that have a normaliser, by their names in the file.
+fn fields(space: &Space, config: &ModelConfig) -> Vec<String> {
+    match space {
+        Space::Functions { .. } => config.fields.clone(),
+        Space::Images(_) => vec!["image".into()],
+    }
+}
+
+impl Model {
+    /// The bytes of the model's file.
+    ///
+    /// ```
+    /// # use nkn::{Grid, Model, Nkn, Samples};
+    /// # let train = Samples::on(Grid::unit(&[5])?).input("f", vec![1.0; 10])?.output("u", vec![2.0; 10])?;
+    /// let model = Nkn::new().epochs(1).fit(&train)?;
+    /// assert_eq!(Model::from_bytes(&model.to_bytes()?)?, model);
+    /// # Ok::<(), nkn::Error>(())
+    /// ```
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.encode(Path::new("a model"))
+    }
+
+    /// Writes the model as one file, atomically.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        write_atomically(path, &self.encode(path)?)
+    }
+
+    fn encode(&self, path: &Path) -> Result<Vec<u8>> {
+        let mut pieces = parameter_pieces(&self.parameters, "");
+        pieces.extend(average_pieces(&self.averages, ""));
+        let names = fields(&self.space, &self.config);
+        let normalisers = names.iter().map(String::as_str).zip(&self.normalisers.fields);
+        for (name, normaliser) in normalisers.chain([("u", &self.normalisers.output)]) {
+            if !normaliser.mean.is_empty() {
+                let shape = vec![normaliser.mean.len()];
+                pieces.push(Piece::double(format!("normaliser.{name}.mean"), shape.clone(), &normaliser.mean));
+                pieces.push(Piece::double(format!("normaliser.{name}.std"), shape, &normaliser.std));
+            }
         }
+        let header = Header {
+            version: VERSION,
+            space: self.space,
+            depth: self.depth,
+            model: self.config.clone(),
+            training: self.normalisers.training.clone(),
+            statistics: Vec::new(),
+        };
+        encode(path, &pieces, serde_json::to_string(&header).expect("a header is plain data"))
     }
-    let header = Header {
-        version: VERSION,
-        dim: model.dim,
-        depth: model.depth,
-        model: model.config.clone(),
-        training: model.normalisers.training.clone(),
-    };
-    let header = serde_json::to_string(&header).expect("a header is plain data");
-    write_atomically(path, &encode(path, &pieces, header)?)
-}
 
-/// Reads a model.
-pub fn read_model(path: &Path) -> Result<Model> {
-    let bytes = std::fs::read(path).map_err(Error::io(path, "read"))?;
-    let (header, tensors) = decode(path, &bytes, "model file")?;
-    let hint = "it was written by another version of nkn, or changed by hand";
-    let header: Header = serde_json::from_str(&header)
-        .map_err(|error| Error::file(path, format!("has an unreadable configuration ({error})"), hint))?;
-    if header.version > VERSION {
-        let problem = format!("has format version {}, this nkn reads up to {VERSION}", header.version);
-        return Err(Error::file(path, problem, "install a newer nkn"));
+    /// Reads a model file.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        Self::decode(path, &std::fs::read(path).map_err(Error::io(path, "read"))?)
     }
-    if header.depth == 0 || !(1..=3).contains(&header.dim) {
-        let problem = format!("says depth {} in {} dimensions", header.depth, header.dim);
-        return Err(Error::file(path, problem, hint));
+
+    /// The model in the bytes of a file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Self::decode(Path::new("a model"), bytes)
     }
-    header.model.check()?;
-    // Before anything of the size that the header claims is allocated.
-    let claimed = header.model.parameter_estimate(header.dim, header.depth);
-    if claimed > bytes.len() as f64 {
-        let problem = format!("claims {claimed:.0} parameters in {} bytes", bytes.len());
-        return Err(Error::file(path, problem, hint));
+
+    fn decode(path: &Path, bytes: &[u8]) -> Result<Self> {
+        let (header, tensors) = decode(path, bytes, "model file")?;
+        let hint = "it was written by another version of nkn, or changed by hand";
+        let header: Header = parse_header(path, &header, serde_json::Value::Null, hint)?;
+        let Header { space, depth, model: config, training, statistics, .. } = header;
+        let is_possible = match &space {
+            Space::Functions { dim } => (1..=3).contains(dim),
+            Space::Images(shape) => {
+                (1..=4096).contains(&shape.side) && (1..=3).contains(&shape.channels) && shape.extent > 0.0 && shape.classes > 0
+            }
+        };
+        if depth == 0 || !is_possible {
+            return Err(Error::file(path, format!("says depth {depth} and {space:?}"), hint));
+        }
+        config.check_for(&space)?;
+        // Before anything of the size that the header claims is allocated.
+        let claimed = Parameters::estimate(&config, &space, depth);
+        if claimed > bytes.len() as f64 {
+            let problem = format!("claims {claimed:.0} parameters in {} bytes", bytes.len());
+            return Err(Error::file(path, problem, hint));
+        }
+        let mut parameters = Parameters::layout(&config, &space, depth)?;
+        read_parameters(path, &tensors, &mut parameters, "")?;
+        let normaliser = |name: &str| -> Result<Normaliser> {
+            let mean = format!("normaliser.{name}.mean");
+            let Ok(view) = tensors.tensor(&mean) else { return Ok(Normaliser::default()) };
+            let shape = view.shape().to_vec();
+            Ok(Normaliser {
+                mean: values(path, &tensors, &mean, &shape)?,
+                std: values(path, &tensors, &format!("normaliser.{name}.std"), &shape)?,
+            })
+        };
+        let mut fields: Vec<Normaliser> =
+            fields(&space, &config).iter().map(|name| normaliser(name)).collect::<Result<_>>()?;
+        if !statistics.is_empty() {
+            let (mean, std) = statistics.iter().map(|&(mean, std)| (f64::from(mean), f64::from(std))).unzip();
+            fields = vec![Normaliser { mean, std }];
+        }
+        if let Space::Images(shape) = &space
+            && fields[0].mean.len() != shape.channels
+        {
+            return Err(Error::file(path, "has no statistics of the images' channels", hint));
+        }
+        let averages = read_averages(path, &tensors, "")?;
+        let model = Self {
+            config,
+            space,
+            depth,
+            parameters,
+            averages,
+            normalisers: Normalisers { fields, output: normaliser("u")?, training },
+        };
+        model.check_averages(path)?;
+        Ok(model)
     }
-    let mut parameters = Parameters::layout(&header.model, header.dim, header.depth)?;
-    read_parameters(path, &tensors, &mut parameters, "")?;
-    let normaliser = |name: &str| -> Result<Normaliser> {
-        let mean = format!("normaliser.{name}.mean");
-        let Ok(view) = tensors.tensor(&mean) else { return Ok(Normaliser::default()) };
-        let shape = view.shape().to_vec();
-        Ok(Normaliser {
-            mean: values(path, &tensors, &mean, &shape)?,
-            std: values(path, &tensors, &format!("normaliser.{name}.std"), &shape)?,
-        })
-    };
-    let fields = header.model.fields.iter().map(|name| normaliser(name)).collect::<Result<_>>()?;
-    let normalisers = Normalisers { fields, output: normaliser("u")?, training: header.training };
-    Ok(Model { config: header.model, dim: header.dim, depth: header.depth, parameters, normalisers })
+
+    /// A network that normalises by batches needs all of its averages.
+    fn check_averages(&self, path: &Path) -> Result<()> {
+        let Space::Images(_) = self.space else { return Ok(()) };
+        for (name, channels) in self.image_network()?.norms()? {
+            if self.averages.get(&name).is_none_or(|s| s.mean.len() != channels || s.variance.len() != channels) {
+                let problem = format!("has no running averages of {name:?} with {channels} channels");
+                return Err(Error::file(path, problem, "train the run again"));
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -115,8 +188,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.safetensors");
         let model = model();
-        write_model(&path, &model).unwrap();
-        let back = read_model(&path).unwrap();
+        model.save(&path).unwrap();
+        let back = Model::load(&path).unwrap();
         assert_eq!(back.parameters, model.parameters);
         assert_eq!(back.normalisers, model.normalisers);
         assert_eq!((back.config, back.dim, back.depth), (model.config, 1, 4));
@@ -127,17 +200,17 @@ mod tests {
     fn damaged_files_do_not_panic() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.safetensors");
-        write_model(&path, &model()).unwrap();
+        model().save(&path).unwrap();
         let bytes = fs::read(&path).unwrap();
         for length in 0..bytes.len() {
             fs::write(&path, &bytes[..length]).unwrap();
-            assert!(read_model(&path).is_err(), "cut to {length} bytes");
+            assert!(Model::load(&path).is_err(), "cut to {length} bytes");
         }
         for index in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[index] ^= 0x15;
             fs::write(&path, &damaged).unwrap();
-            let _ = read_model(&path);
+            let _ = Model::load(&path);
         }
     }
 
@@ -146,7 +219,7 @@ mod tests {
     fn attacks() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.safetensors");
-        write_model(&path, &model()).unwrap();
+        model().save(&path).unwrap();
         let bytes = fs::read(&path).unwrap();
         let (header, _) = decode(&path, &bytes, "model file").unwrap();
         for (from, to, word) in [
@@ -163,7 +236,7 @@ mod tests {
             assert_ne!(changed, header, "{from}");
             let pieces = parameter_pieces(&model().parameters, "");
             fs::write(&path, encode(&path, &pieces, changed).unwrap()).unwrap();
-            let message = read_model(&path).unwrap_err().to_string();
+            let message = Model::load(&path).unwrap_err().to_string();
             assert!(message.contains(word), "{to}: {message}");
         }
     }

@@ -1,13 +1,20 @@
 //! Named tensors in a safetensors file with a JSON header: what model files and checkpoints have in common.
 
-use crate::model::Parameters;
+use super::legacy::upgrade_header;
+use crate::convolution::Statistics;
+use crate::model::{Averages, Parameters};
 use crate::{Error, Result};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
 
 /// The name of the header's entry in the file's metadata.
 const KEY: &str = "nkn";
+
+/// The version of the format; a reader takes this one and those before.
+pub const VERSION: u32 = 2;
 
 /// A named tensor on its way into a file.
 pub struct Piece {
@@ -105,4 +112,39 @@ pub fn read_parameters(path: &Path, tensors: &SafeTensors, parameters: &mut Para
         }
     }
     Ok(())
+}
+
+/// The header of a file, of this version or an earlier one; `defaults` are the training settings that old image files did not name.
+pub fn parse_header<T: DeserializeOwned>(path: &Path, text: &str, defaults: Value, hint: &str) -> Result<T> {
+    let unreadable = |error: serde_json::Error| Error::file(path, format!("has an unreadable header ({error})"), hint);
+    let mut header: Value = serde_json::from_str(text).map_err(unreadable)?;
+    let version = header["version"].as_u64().unwrap_or(u64::MAX);
+    if version > u64::from(VERSION) {
+        let problem = format!("has format version {version}, this nkn reads up to {VERSION}");
+        return Err(Error::file(path, problem, "install a newer nkn"));
+    }
+    if version == 1 {
+        upgrade_header(&mut header, defaults);
+    }
+    serde_json::from_value(header).map_err(unreadable)
+}
+
+/// The running averages of batch normalisations as pieces of a file: `running.<name>.mean` and `.variance`.
+pub fn average_pieces(averages: &Averages, prefix: &str) -> Vec<Piece> {
+    let both = averages.iter().flat_map(|(name, s)| [(name, "mean", &s.mean), (name, "variance", &s.variance)]);
+    both.map(|(name, what, values)| Piece::double(format!("{prefix}running.{name}.{what}"), vec![values.len()], values))
+        .collect()
+}
+
+/// All averages of a file.
+pub fn read_averages(path: &Path, tensors: &SafeTensors, prefix: &str) -> Result<Averages> {
+    let start = format!("{prefix}running.");
+    let all = tensors.names();
+    let names = all.iter().filter_map(|name| name.strip_prefix(&start)?.strip_suffix(".mean"));
+    let one = |name: &str| -> Result<(String, Statistics)> {
+        let shape = tensors.tensor(&format!("{start}{name}.mean")).map_or(Vec::new(), |view| view.shape().to_vec());
+        let read = |what: &str| values(path, tensors, &format!("{start}{name}.{what}"), &shape);
+        Ok((name.to_string(), Statistics { mean: read("mean")?, variance: read("variance")? }))
+    };
+    names.map(one).collect()
 }

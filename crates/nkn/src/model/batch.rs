@@ -89,7 +89,7 @@ impl Normalisers {
         };
         Ok(Self {
             fields: config.fields.iter().map(fit).collect::<Result<_>>()?,
-            output: Normaliser::fit(config.normalise_output, samples.output()?, nodes),
+            output: Normaliser::fit(config.normalise_output, samples.output_values()?, nodes),
             training: Some(samples.domain.clone()),
         })
     }

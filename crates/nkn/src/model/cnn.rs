@@ -7,7 +7,7 @@ use super::maps::PixelMap;
 use super::image::{Network, Pass, head_group};
 use crate::Result;
 use crate::convolution::Convolution;
-use crate::model::Group;
+use super::parameters::Group;
 use burn::tensor::Tensor;
 
 /// The layers at the training's resolution.
@@ -20,7 +20,7 @@ pub(crate) fn convolutions(network: &Network) -> Vec<Convolution> {
         inputs: if l == 0 { network.shape.channels } else { width },
         outputs: width,
     };
-    (0..network.config.depth).map(layer).collect()
+    (0..network.depth).map(layer).collect()
 }
 
 pub(crate) fn layout(network: &Network) -> Result<Vec<Group>> {
@@ -45,7 +45,7 @@ pub(crate) fn convolve(pass: &Pass, l: usize, side: usize, state: Tensor<3>) -> 
 
 pub(crate) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let mut state = images;
-    for l in 0..pass.network.config.depth {
+    for l in 0..pass.network.depth {
         state = activate(convolve(pass, l, pass.side, state), Activation::Relu, pass.engine);
     }
     let trained = pass.network.shape.side;

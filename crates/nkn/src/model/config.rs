@@ -1,5 +1,6 @@
 //! What a network looks like, checked once.
 
+use super::space::Space;
 use crate::domain::{Extent, Quadrature};
 use crate::field::NormaliserKind;
 use crate::{Error, Result};
@@ -16,6 +17,14 @@ pub enum Kind {
     Gkn,
     /// Fourier neural operator.
     Fno,
+    /// Convolutions with ReLU (images).
+    Cnn,
+    /// Convolutions with tanh that are carried to other resolutions by prolongation and restriction (images).
+    MultiscaleCnn,
+    /// Nonlocal neural network (images).
+    Nnn,
+    /// The pre-activation residual network of 20 layers (images).
+    Preresnet,
 }
 
 impl std::fmt::Display for Kind {
@@ -24,8 +33,25 @@ impl std::fmt::Display for Kind {
             Kind::Nkn => "nkn",
             Kind::Gkn => "gkn",
             Kind::Fno => "fno",
+            Kind::Cnn => "cnn",
+            Kind::MultiscaleCnn => "multiscale_cnn",
+            Kind::Nnn => "nnn",
+            Kind::Preresnet => "preresnet",
         })
     }
+}
+
+/// What stands after the second residual block of a residual network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Block {
+    /// Nothing: the baseline.
+    #[default]
+    None,
+    /// Steps of a nonlocal neural network.
+    Nnn,
+    /// Steps of a nonlocal kernel network, each with its own kernel and reaction.
+    Nkn,
 }
 
 /// The architecture: the `[model]` table of a configuration file.
@@ -34,7 +60,6 @@ impl std::fmt::Display for Kind {
 /// use nkn::model::ModelConfig;
 /// let poisson = ModelConfig { fields: vec!["f".into()], ..ModelConfig::default() };
 /// poisson.check()?;
-/// assert_eq!(poisson.parameter_count(1, 32)?, 67_016);
 /// # Ok::<(), nkn::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,9 +67,12 @@ impl std::fmt::Display for Kind {
 pub struct ModelConfig {
     /// The update rule.
     pub kind: Kind,
+    /// Residual networks: the nonlocal block.
+    #[serde(skip_serializing_if = "is_default")]
+    pub block: Block,
     /// d, the number of features of h at a node.
     pub width: usize,
-    /// Hidden widths of the kernel network.
+    /// Hidden widths of the kernel network (NKN, GKN).
     pub kernel: Vec<usize>,
     /// Hidden widths of the reaction network (NKN).
     pub reaction: Vec<usize>,
@@ -54,29 +82,47 @@ pub struct ModelConfig {
     pub activate_last: bool,
     /// Frequencies per axis and sign that a layer keeps (FNO).
     pub modes: usize,
-    /// Hidden width of the head (FNO).
+    /// Hidden width of the head (FNO, images).
     pub head: usize,
-    /// The input fields that the lift sees, besides x.
+    /// Functions: the input fields that the lift sees, besides x.
     pub fields: Vec<String>,
-    /// The input fields that the kernel sees at x and at y, besides x and y.
+    /// Functions: the input fields that the kernel sees at x and at y, besides x and y.
     pub kernel_fields: Vec<String>,
-    /// Radius of the neighbourhood; without it every node is everybody's neighbour.
+    /// Radius of the neighbourhood; without it every node is everybody's neighbour. Images: in pixels of the original images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub radius: Option<f64>,
     /// Whether nodes at distance exactly r are neighbours.
     pub inclusive: bool,
-    /// The rule that turns the integral into a sum.
+    /// The rule that turns the integral into a sum; left out, the domain decides.
     pub quadrature: Quadrature,
     /// How the input fields are normalised.
     pub normalise_input: NormaliserKind,
     /// How the output is normalised.
     pub normalise_output: NormaliserKind,
+    /// Images: pixels along a side of the grid on which NKN's output is averaged before the dense layers.
+    #[serde(skip_serializing_if = "is_usual_reference")]
+    pub reference: usize,
+    /// Images: share of the dense layer's inputs that are left out at random in training.
+    #[serde(skip_serializing_if = "is_default")]
+    pub dropout: f64,
+}
+
+/// The reference grid of the paper's digits: every second pixel.
+const REFERENCE: usize = 14;
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn is_usual_reference(reference: &usize) -> bool {
+    *reference == REFERENCE
 }
 
 impl Default for ModelConfig {
     fn default() -> Self {
         Self {
             kind: Kind::Nkn,
+            block: Block::None,
             width: 1,
             kernel: vec![256, 256],
             reaction: vec![64],
@@ -88,9 +134,11 @@ impl Default for ModelConfig {
             kernel_fields: Vec::new(),
             radius: None,
             inclusive: false,
-            quadrature: Quadrature::Trapezoid,
+            quadrature: Quadrature::Automatic,
             normalise_input: NormaliserKind::None,
             normalise_output: NormaliserKind::None,
+            reference: REFERENCE,
+            dropout: 0.0,
         }
     }
 }
@@ -130,22 +178,28 @@ impl ModelConfig {
         }
     }
 
+    /// The paper's network for images of digits.
+    pub fn images() -> Self {
+        Self {
+            width: 16,
+            kernel: vec![32, 32],
+            reaction: vec![32, 32],
+            radius: Some(3.0),
+            quadrature: Quadrature::Overlap,
+            ..Self::default()
+        }
+    }
+
     /// Refuses what no network can be built from.
     pub fn check(&self) -> Result<()> {
-        let positive = |name: &str, value: usize| {
-            if value > 0 {
-                return Ok(());
+        let sizes =
+            [("width", self.width), ("modes", self.modes), ("head", self.head), ("reference", self.reference)];
+        let hidden = self.kernel.iter().map(|&w| ("kernel", w)).chain(self.reaction.iter().map(|&w| ("reaction", w)));
+        for (name, value) in sizes.into_iter().chain(hidden) {
+            if value == 0 {
+                let hint = "give a positive whole number";
+                return Err(Error::invalid(format!("model.{name}"), "1 or more", value, hint));
             }
-            Err(Error::invalid(format!("model.{name}"), "1 or more", value, "give a positive whole number"))
-        };
-        positive("width", self.width)?;
-        positive("modes", self.modes)?;
-        positive("head", self.head)?;
-        for &width in &self.kernel {
-            positive("kernel", width)?;
-        }
-        for &width in &self.reaction {
-            positive("reaction", width)?;
         }
         if !(self.time.is_finite() && self.time > 0.0) {
             return Err(Error::invalid("model.time", "a positive number", self.time, "the paper takes 1.0"));
@@ -153,12 +207,43 @@ impl ModelConfig {
         if let Some(radius) = self.radius
             && !(radius.is_finite() && radius > 0.0)
         {
-            return Err(Error::invalid(
-                "model.radius",
-                "a positive number",
-                radius,
-                "leave it out to connect every node with every other",
-            ));
+            let hint = "leave it out to connect every node with every other";
+            return Err(Error::invalid("model.radius", "a positive number", radius, hint));
+        }
+        if !(0.0..1.0).contains(&self.dropout) {
+            return Err(Error::invalid("model.dropout", "a share from 0 to below 1", self.dropout, "for example 0.2"));
+        }
+        if self.block != Block::None && self.kind != Kind::Preresnet {
+            let got = format!("{:?}", self.block).to_lowercase();
+            let hint = "a nonlocal block stands in a residual network";
+            return Err(Error::invalid("model.block", "none, unless model.kind is preresnet", got, hint));
+        }
+        Ok(())
+    }
+
+    /// Refuses what cannot act on such samples.
+    pub fn check_for(&self, space: &Space) -> Result<()> {
+        self.check()?;
+        let kinds = space.kinds();
+        if !kinds.contains(&self.kind) {
+            let names: Vec<String> = kinds.iter().map(Kind::to_string).collect();
+            let expected = format!("one of {} for {}", names.join(", "), space.title());
+            return Err(Error::invalid("model.kind", expected, self.kind, "choose one of these"));
+        }
+        match space {
+            Space::Functions { .. } => self.check_fields(),
+            Space::Images(_) if self.uses_kernel() => {
+                let radius = self.pixel_radius();
+                crate::domain::connect_pixels(2, 2.0, radius, self.quadrature).map(|_| ())
+            }
+            Space::Images(_) => Ok(()),
+        }
+    }
+
+    fn check_fields(&self) -> Result<()> {
+        if self.fields.is_empty() {
+            let hint = "give the network an input; left out, it takes all fields of the data";
+            return Err(Error::invalid("model.fields", "at least one input field", "none", hint));
         }
         for name in &self.kernel_fields {
             if !self.fields.contains(name) {
@@ -173,11 +258,37 @@ impl ModelConfig {
         Ok(())
     }
 
+    /// Whether the network has a learned kernel.
+    pub fn uses_kernel(&self) -> bool {
+        matches!(self.kind, Kind::Nkn | Kind::Gkn) || self.block == Block::Nkn
+    }
+
     /// The neighbourhood.
     pub fn extent(&self) -> Extent {
         match self.radius {
             Some(radius) => Extent::Ball { radius, inclusive: self.inclusive },
             None => Extent::All,
+        }
+    }
+
+    /// The radius on images.
+    pub(crate) fn pixel_radius(&self) -> f64 {
+        self.radius.unwrap_or(f64::NAN)
+    }
+
+    /// The name for people: `NKN, r = 3, L = 2`.
+    pub fn title(&self, depth: usize) -> String {
+        let radius = self.radius.map_or(String::new(), |radius| format!(", r = {radius}"));
+        match (self.kind, self.block) {
+            (Kind::Nkn, _) => format!("NKN{radius}, L = {depth}"),
+            (Kind::Gkn, _) => format!("GKN{radius}, L = {depth}"),
+            (Kind::Fno, _) => format!("FNO, L = {depth}"),
+            (Kind::Cnn, _) => format!("CNN, L = {depth}"),
+            (Kind::MultiscaleCnn, _) => format!("multiscale CNN, L = {depth}"),
+            (Kind::Nnn, _) => format!("NNN, L = {depth}"),
+            (Kind::Preresnet, Block::None) => "PreResNet-20".into(),
+            (Kind::Preresnet, Block::Nnn) => format!("PreResNet-20 with {depth} NNN steps"),
+            (Kind::Preresnet, Block::Nkn) => format!("PreResNet-20 with {depth} NKN steps{radius}"),
         }
     }
 
@@ -188,25 +299,41 @@ impl ModelConfig {
         }
         self.kernel.last().copied().unwrap_or(2 * (dim + self.kernel_fields.len()))
     }
+}
 
-    /// About how many parameters there are, without allocating them: for files that may lie.
-    pub(crate) fn parameter_estimate(&self, dim: usize, depth: usize) -> f64 {
-        if self.kind == Kind::Fno {
-            let modes = (self.modes as f64).powi(dim as i32);
-            return depth as f64 * modes * (self.width as f64).powi(2) + (self.width * self.head) as f64;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ImageShape;
+
+    #[test]
+    fn wrong_networks_are_refused() {
+        let images = Space::Images(ImageShape { side: 8, channels: 1, extent: 8.0, classes: 10 });
+        let wrong = [
+            ModelConfig { width: 0, ..ModelConfig::images() },
+            ModelConfig { radius: Some(-1.0), ..ModelConfig::images() },
+            ModelConfig { radius: None, ..ModelConfig::images() },
+            ModelConfig { quadrature: Quadrature::Trapezoid, ..ModelConfig::images() },
+            ModelConfig { block: Block::Nkn, ..ModelConfig::images() },
+            ModelConfig { dropout: 1.0, ..ModelConfig::images() },
+            ModelConfig { kind: Kind::Fno, ..ModelConfig::images() },
+        ];
+        for config in wrong {
+            assert!(config.check_for(&images).is_err(), "{config:?}");
         }
-        let outputs = (self.width as f64).powi(2);
-        let count = |inputs: usize, hidden: &[usize]| {
-            let widths = std::iter::once(inputs).chain(hidden.iter().copied()).map(|w| w as f64);
-            let widths: Vec<f64> = widths.chain([outputs]).collect();
-            widths.windows(2).map(|w| (w[0] + 1.0) * w[1]).sum::<f64>()
-        };
-        let reaction = if self.kind == Kind::Nkn { count(dim, &self.reaction) } else { 0.0 };
-        count(2 * (dim + self.kernel_fields.len()), &self.kernel) + reaction
+        ModelConfig::images().check_for(&images).unwrap();
+        let functions = Space::Functions { dim: 1 };
+        let message = ModelConfig { kind: Kind::Cnn, ..ModelConfig::default() }.check_for(&functions).unwrap_err();
+        assert!(message.to_string().contains("nkn, gkn, fno"), "{message}");
+        let message = ModelConfig::default().check_for(&functions).unwrap_err().to_string();
+        assert!(message.contains("model.fields"), "{message}");
     }
 
-    /// Number of parameters in a space of `dim` dimensions; a complex number counts once. Only FNO's depends on the depth.
-    pub fn parameter_count(&self, dim: usize, depth: usize) -> Result<usize> {
-        Ok(super::Parameters::layout(self, dim, depth)?.count())
+    #[test]
+    fn names_for_people() {
+        assert_eq!(ModelConfig::images().title(2), "NKN, r = 3, L = 2");
+        assert_eq!(ModelConfig::fno_1d().title(4), "FNO, L = 4");
+        let block = ModelConfig { kind: Kind::Preresnet, block: Block::Nkn, radius: Some(4.0), ..ModelConfig::images() };
+        assert_eq!(block.title(2), "PreResNet-20 with 2 NKN steps, r = 4");
     }
 }

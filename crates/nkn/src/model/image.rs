@@ -1,30 +1,34 @@
-//! A classifier: its parameters, and the way from a batch of images to the scores of the classes.
+//! A network on images: its parameters, and the way from a batch of images to the scores of the classes.
 
-use crate::classify::{Architecture, Block, ClassifierConfig, ImageShape};
+use super::config::{Block, Kind, ModelConfig};
 use super::layers::flatten;
 use super::nkn::linear::Linear;
 use super::nkn::pixels as nkn;
+use super::parameters::{Group, ParameterTensors, Parameters};
+use super::space::{ImageShape, Space};
+use super::work::Work;
 use super::{cnn, multiscale_cnn, nnn, preresnet};
 use crate::Result;
 use crate::convolution::{Normalisation, Statistics, normalise};
 use crate::engine::Engine;
 use crate::kernel::{MlpShape, init_linear};
-use crate::model::{Group, ParameterTensors, Parameters};
 use crate::seed::{Seed, uniform};
 use burn::tensor::{Tensor, activation::relu};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 /// Running averages of the batch normalisations, by name.
-pub type Running = BTreeMap<String, Statistics>;
+pub type Averages = BTreeMap<String, Statistics>;
 
 /// A network without its numbers.
 #[derive(Debug)]
 pub struct Network {
     /// What it looks like.
-    pub config: ClassifierConfig,
+    pub config: ModelConfig,
     /// The sizes of the images that it is trained with.
     pub shape: ImageShape,
+    /// L: layers, or steps of the nonlocal block.
+    pub depth: usize,
     /// Kernel graphs, by resolution and batch: made once.
     pub(crate) graphs: Mutex<HashMap<nkn::GraphKey, Arc<nkn::Graph>>>,
     /// Ways from images to the reference grid, by resolution: made once.
@@ -34,9 +38,9 @@ pub struct Network {
 /// Where the normalisations of a pass take their statistics.
 pub enum Norms<'a> {
     /// From the batch: training. What was seen is left here.
-    Batch(&'a Mutex<Running>),
+    Batch(&'a Mutex<Averages>),
     /// From the running averages: prediction.
-    Running(&'a Running),
+    Running(&'a Averages),
 }
 
 /// One pass through the network.
@@ -57,72 +61,99 @@ pub struct Pass<'a> {
 
 impl Network {
     /// A network for images of this shape.
-    pub fn new(config: ClassifierConfig, shape: ImageShape) -> Result<Self> {
-        config.check()?;
-        Ok(Self { config, shape, graphs: Mutex::default(), linear: Mutex::default() })
+    pub fn new(config: ModelConfig, shape: ImageShape, depth: usize) -> Result<Self> {
+        config.check_for(&Space::Images(shape))?;
+        Ok(Self { config, shape, depth, graphs: Mutex::default(), linear: Mutex::default() })
     }
 
-    /// The time step of the nonlocal kernel networks: all layers take one unit of time.
+    /// The time step of the nonlocal kernel networks.
     pub(crate) fn step(&self) -> f64 {
-        1.0 / self.config.depth as f64
+        self.config.time / self.depth as f64
     }
 
     /// The groups of parameters, zero.
-    pub fn layout(&self) -> Result<Parameters> {
-        let groups = match self.config.architecture {
-            Architecture::Nkn => nkn::layout(self)?,
-            Architecture::Cnn | Architecture::MultiscaleCnn => cnn::layout(self)?,
-            Architecture::Nnn => nnn::layout(self)?,
-            Architecture::Preresnet => preresnet::layout(self)?,
-        };
-        Ok(Parameters { groups })
-    }
-
-    /// Random numbers: convolutions as He et al. draw them, everything else as PyTorch does; normalisations begin with scale 1 and shift 0,
-    /// sources with 0.
-    pub fn init(&self, seed: Seed) -> Result<Parameters> {
-        let mut parameters = self.layout()?;
-        for group in &mut parameters.groups {
-            let seed = seed.derive(&group.name, 0);
-            group.values = initial(group, seed);
+    pub(crate) fn groups(&self) -> Result<Vec<Group>> {
+        match self.config.kind {
+            Kind::Cnn | Kind::MultiscaleCnn => cnn::layout(self),
+            Kind::Nnn => nnn::layout(self),
+            Kind::Preresnet => preresnet::layout(self),
+            // The check of a network for images leaves no other.
+            Kind::Nkn | Kind::Gkn | Kind::Fno => nkn::layout(self),
         }
-        Ok(parameters)
     }
 
     /// The normalisations' names and numbers of channels.
     pub fn norms(&self) -> Result<Vec<(String, usize)>> {
-        let groups = self.layout()?.groups.into_iter();
+        let groups = self.groups()?.into_iter();
         Ok(groups.filter(is_norm).map(|g| (g.name.clone(), g.values.len() / 2)).collect())
     }
 
-    /// Running averages before the first batch: mean 0, variance 1.
-    pub fn running(&self) -> Result<Running> {
+    /// Averages before the first batch: mean 0, variance 1.
+    pub fn averages(&self) -> Result<Averages> {
         let fresh = |channels: usize| Statistics { mean: vec![0.0; channels], variance: vec![1.0; channels] };
         Ok(self.norms()?.into_iter().map(|(name, channels)| (name, fresh(channels))).collect())
     }
 
+    /// The first values of a group, by the shape of its entries: convolutions as He et al. draw them, everything else as PyTorch does;
+    /// normalisations begin with scale 1 and shift 0, sources with 0.
+    pub(crate) fn initial(group: &Group, seed: Seed) -> Vec<f32> {
+        if is_norm(group) {
+            let channels = group.values.len() / 2;
+            return [vec![1.0; channels], vec![0.0; channels]].concat();
+        }
+        let mut values = Vec::with_capacity(group.values.len());
+        for (index, entry) in group.entries.iter().enumerate() {
+            let seed = seed.derive("entry", index as u64);
+            match entry.shape.as_slice() {
+                [outputs, inputs] => {
+                    // A bias that follows is drawn with its weight.
+                    let drawn = init_linear(*inputs, *outputs, seed);
+                    let has_bias = group.entries.get(index + 1).is_some_and(|next| next.shape == [*outputs]);
+                    values.extend_from_slice(&drawn[..if has_bias { drawn.len() } else { inputs * outputs }]);
+                }
+                [outputs, inputs, height, width] => {
+                    let bound = (6.0 / (inputs * height * width) as f64).sqrt();
+                    let mut rng = seed.rng();
+                    let count = outputs * inputs * height * width;
+                    values.extend((0..count).map(|_| uniform(&mut rng, -bound, bound) as f32));
+                }
+                _ => {}
+            }
+            values.resize(entry.range().end.max(values.len()), 0.0);
+        }
+        values.truncate(group.values.len());
+        values
+    }
+
     /// Width of the dense layer's input, for networks that have one after their layers.
     pub fn head_inputs(&self) -> usize {
-        let side = if self.config.architecture == Architecture::Nkn { self.config.reference } else { self.shape.side };
+        let side = if self.config.kind == Kind::Nkn { self.config.reference } else { self.shape.side };
         side * side * self.config.width
     }
 
+    /// What a training step takes: the products of the forward pass, and two more for each of them; the states that are kept for the backward pass.
+    pub(crate) fn work(&self, samples: usize) -> Result<Work> {
+        let layers = if self.config.kind == Kind::Preresnet { 20 } else { self.depth + 1 };
+        let state = 4.0 * (self.shape.side * self.shape.side * samples * self.config.width) as f64;
+        Ok(Work { gflop: 3.0 * self.flops(samples)? / 1e9, bytes: 2.0 * layers as f64 * state })
+    }
+
     /// Operations of the products of a forward pass over a batch of training images.
-    pub fn flops(&self, samples: usize) -> Result<f64> {
+    fn flops(&self, samples: usize) -> Result<f64> {
         let (width, side) = (self.config.width as f64, self.shape.side as f64);
         let nodes = side * side;
         let head = 2.0 * samples as f64 * (self.head_inputs() * self.config.head) as f64;
-        Ok(match self.config.architecture {
-            Architecture::Nkn => head + nkn::flops(self, self.shape.side, samples, self.config.depth, true)?,
-            Architecture::Cnn | Architecture::MultiscaleCnn => {
+        Ok(match self.config.kind {
+            Kind::Nkn | Kind::Gkn | Kind::Fno => head + nkn::flops(self, self.shape.side, samples, self.depth, true)?,
+            Kind::Cnn | Kind::MultiscaleCnn => {
                 head + cnn::convolutions(self).iter().map(|c| c.flops(samples)).sum::<f64>()
             }
-            Architecture::Nnn => head + samples as f64 * 2.0 * nodes * nodes * width * (1.0 + self.config.depth as f64),
-            Architecture::Preresnet => {
+            Kind::Nnn => head + samples as f64 * 2.0 * nodes * nodes * width * (1.0 + self.depth as f64),
+            Kind::Preresnet => {
                 let block = match self.config.block {
                     Block::None => 0.0,
-                    Block::Nnn => samples as f64 * 2.0 * nodes * nodes * width * (1.0 + self.config.depth as f64),
-                    Block::Nkn => self.config.depth as f64 * nkn::flops(self, self.shape.side, samples, 1, false)?,
+                    Block::Nnn => samples as f64 * 2.0 * nodes * nodes * width * (1.0 + self.depth as f64),
+                    Block::Nkn => self.depth as f64 * nkn::flops(self, self.shape.side, samples, 1, false)?,
                 };
                 block + preresnet::convolutions(self).iter().map(|c| c.flops(samples)).sum::<f64>()
             }
@@ -134,45 +165,15 @@ fn is_norm(group: &Group) -> bool {
     group.name.rsplit('.').next().is_some_and(|name| name.starts_with("norm"))
 }
 
-/// The first values of a group, by the shape of its entries.
-fn initial(group: &Group, seed: Seed) -> Vec<f32> {
-    if is_norm(group) {
-        let channels = group.values.len() / 2;
-        return [vec![1.0; channels], vec![0.0; channels]].concat();
-    }
-    let mut values = Vec::with_capacity(group.values.len());
-    for (index, entry) in group.entries.iter().enumerate() {
-        let seed = seed.derive("entry", index as u64);
-        match entry.shape.as_slice() {
-            [outputs, inputs] => {
-                // A bias that follows is drawn with its weight.
-                let drawn = init_linear(*inputs, *outputs, seed);
-                let has_bias = group.entries.get(index + 1).is_some_and(|next| next.shape == [*outputs]);
-                values.extend_from_slice(&drawn[..if has_bias { drawn.len() } else { inputs * outputs }]);
-            }
-            [outputs, inputs, height, width] => {
-                let bound = (6.0 / (inputs * height * width) as f64).sqrt();
-                let mut rng = seed.rng();
-                let count = outputs * inputs * height * width;
-                values.extend((0..count).map(|_| uniform(&mut rng, -bound, bound) as f32));
-            }
-            _ => {}
-        }
-        values.resize(entry.range().end.max(values.len()), 0.0);
-    }
-    values.truncate(group.values.len());
-    values
-}
-
 impl Pass<'_> {
     /// The scores of the classes, samples x classes, from images of nodes x samples x channels.
     pub fn forward(&self, images: Tensor<3>) -> Result<Tensor<2>> {
-        match self.network.config.architecture {
-            Architecture::Nkn => nkn::forward(self, images),
-            Architecture::Cnn => cnn::forward(self, images),
-            Architecture::MultiscaleCnn => multiscale_cnn::forward(self, images),
-            Architecture::Nnn => nnn::forward(self, images),
-            Architecture::Preresnet => preresnet::forward(self, images),
+        match self.network.config.kind {
+            Kind::Nkn | Kind::Gkn | Kind::Fno => nkn::forward(self, images),
+            Kind::Cnn => cnn::forward(self, images),
+            Kind::MultiscaleCnn => multiscale_cnn::forward(self, images),
+            Kind::Nnn => nnn::forward(self, images),
+            Kind::Preresnet => preresnet::forward(self, images),
         }
     }
 

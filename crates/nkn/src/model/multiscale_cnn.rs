@@ -28,7 +28,7 @@ pub(crate) fn maps(pass: &Pass) -> Result<Option<(PixelMap, PixelMap)>> {
 pub(crate) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let maps = maps(pass)?;
     let mut state = images;
-    for l in 0..pass.network.config.depth {
+    for l in 0..pass.network.depth {
         state = match &maps {
             None => convolve(pass, l, pass.side, state),
             Some((there, back)) => {

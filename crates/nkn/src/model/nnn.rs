@@ -9,14 +9,14 @@ use super::layers::lift;
 use super::maps::PixelMap;
 use super::image::{Network, Pass, head_group};
 use crate::Result;
-use crate::model::Group;
+use super::parameters::Group;
 use burn::tensor::Tensor;
 
 /// The matrices R of all steps.
 pub(crate) fn block(network: &Network) -> Group {
     let d = network.config.width;
     let entry = |l: usize| (format!("nonlocal.{l}.weight"), vec![d, d]);
-    Group::new("nonlocal", (0..network.config.depth).map(entry).collect())
+    Group::new("nonlocal", (0..network.depth).map(entry).collect())
 }
 
 pub(crate) fn layout(network: &Network) -> Result<Vec<Group>> {

@@ -1,8 +1,10 @@
 //! The numbers that are learned: a few flat vectors with named pieces.
 
-use super::config::{Kind, ModelConfig};
+use super::config::{Block, Kind, ModelConfig};
 use super::fno::head_shape;
-use crate::Result;
+use super::image::Network;
+use super::space::Space;
+use crate::{Error, Result};
 use crate::kernel::{MlpShape, init_linear};
 use crate::seed::{Seed, uniform};
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -53,66 +55,69 @@ pub struct Parameters {
     pub groups: Vec<Group>,
 }
 
+/// More numbers than this do not fit any memory that a network here is trained in: 32 GiB of weights alone.
+const MOST: f64 = (1u64 << 33) as f64;
+
 impl Parameters {
     /// Zeros in the right shape.
-    pub fn layout(config: &ModelConfig, dim: usize, depth: usize) -> Result<Self> {
-        let d = config.width;
-        if config.kind == Kind::Fno {
-            return Self::fourier(config, dim, depth);
+    pub(crate) fn layout(config: &ModelConfig, space: &Space, depth: usize) -> Result<Self> {
+        let count = Self::estimate(config, space, depth);
+        if count > MOST {
+            let got = format!("about {count:.1e} with width {} and depth {depth}", config.width);
+            let hint = "lower model.width, model.kernel or model.head";
+            return Err(Error::invalid("the number of parameters", format!("at most {MOST:.1e}"), got, hint));
         }
-        let mut groups = vec![
-            Group::linear("lift", dim + config.fields.len(), d),
-            Group::perceptron("kernel", &kernel_shape(config, dim)?),
-        ];
-        match config.kind {
-            Kind::Nkn => groups.push(Group::perceptron("reaction", &reaction_shape(config, dim)?)),
-            Kind::Gkn | Kind::Fno => groups.push(Group::new("root", vec![("root".into(), vec![d, d])])),
-        }
-        groups.push(Group::new("source", vec![("source".into(), vec![d])]));
-        groups.push(Group::linear("project", d, 1));
+        let groups = match space {
+            Space::Functions { dim } => function_groups(config, *dim, depth)?,
+            Space::Images(shape) => Network::new(config.clone(), *shape, depth)?.groups()?,
+        };
         Ok(Self { groups })
     }
 
-    /// The groups of a Fourier neural operator; a frequency's complex matrix (inputs x outputs) is its real part, then its imaginary part.
-    fn fourier(config: &ModelConfig, dim: usize, depth: usize) -> Result<Self> {
-        let d = config.width;
-        let mut groups = vec![Group::linear("lift", dim + config.fields.len(), d)];
-        for layer in 0..depth {
-            let frequencies = if dim == 2 { vec![2 * config.modes, config.modes] } else { vec![config.modes] };
-            let shape = [frequencies, vec![2, d, d]].concat();
-            groups.push(Group::new(&format!("spectral.{layer}"), vec![(format!("spectral.{layer}.weight"), shape)]));
-            groups.push(Group::linear(&format!("pointwise.{layer}"), d, d));
-        }
-        groups.push(Group::perceptron("head", &head_shape(config)?));
-        Ok(Self { groups })
-    }
-
-    /// Random numbers as PyTorch draws them for linear layers; the source starts at zero (of GKN with one feature, at one). Spectral weights start as in the published
-    /// Fourier neural operator: uniform in [0, 1) / d².
-    pub fn init(config: &ModelConfig, dim: usize, depth: usize, seed: Seed) -> Result<Self> {
-        let mut parameters = Self::layout(config, dim, depth)?;
-        let d = config.width;
+    /// Random numbers; see [`initial`] for functions and [`Network::initial`] for images.
+    pub(crate) fn init(config: &ModelConfig, space: &Space, depth: usize, seed: Seed) -> Result<Self> {
+        let mut parameters = Self::layout(config, space, depth)?;
         for group in &mut parameters.groups {
             let seed = seed.derive(&group.name, 0);
-            group.values = match group.name.as_str() {
-                "kernel" => kernel_shape(config, dim)?.init(seed),
-                "reaction" => reaction_shape(config, dim)?.init(seed),
-                "lift" => init_linear(dim + config.fields.len(), d, seed),
-                "project" => init_linear(d, 1, seed),
-                "root" => init_linear(d, d, seed)[..d * d].to_vec(),
-                "head" => head_shape(config)?.init(seed),
-                name if name.starts_with("pointwise") => init_linear(d, d, seed),
-                name if name.starts_with("spectral") => {
-                    let mut rng = seed.rng();
-                    let scale = 1.0 / (d * d) as f64;
-                    group.values.iter().map(|_| uniform(&mut rng, 0.0, scale) as f32).collect()
-                }
-                // With one feature, a ReLU that is off everywhere is a network that has died: it begins open.
-                "source" if config.kind == Kind::Gkn && d == 1 => vec![1.0],
-                _ => vec![0.0; group.values.len()],
+            group.values = match space {
+                Space::Functions { dim } => initial(group, config, *dim, seed)?,
+                Space::Images(_) => Network::initial(group, seed),
             };
         }
         Ok(parameters)
+    }
+
+    /// About how many there are, without allocating them: for settings and files that may be wrong.
+    pub(crate) fn estimate(config: &ModelConfig, space: &Space, depth: usize) -> f64 {
+        let (width, head) = (config.width as f64, config.head as f64);
+        let perceptron = |inputs: usize, hidden: &[usize]| {
+            let widths = std::iter::once(inputs).chain(hidden.iter().copied()).map(|w| w as f64);
+            let widths: Vec<f64> = widths.chain([width * width]).collect();
+            widths.windows(2).map(|w| (w[0] + 1.0) * w[1]).sum::<f64>()
+        };
+        let dim = space.dim();
+        let equation = || {
+            let reaction = if config.kind == Kind::Gkn { 0.0 } else { perceptron(dim, &config.reaction) };
+            perceptron(2 * (dim + config.kernel_fields.len()), &config.kernel) + reaction
+        };
+        let layers = depth as f64;
+        match (space, config.kind) {
+            (_, Kind::Fno) => layers * (config.modes as f64).powi(dim as i32) * width * width + width * head,
+            (Space::Functions { .. }, _) => equation(),
+            (Space::Images(_), Kind::Nkn) => equation() + (config.reference as f64).powi(2) * width * head,
+            (Space::Images(_), Kind::Preresnet) => {
+                let block = match config.block {
+                    Block::None => 0.0,
+                    Block::Nnn => layers * width * width,
+                    Block::Nkn => layers * equation(),
+                };
+                block + 9.0 * width * width
+            }
+            (Space::Images(shape), kind) => {
+                let filter = if kind == Kind::Nnn { 1.0 } else { 9.0 };
+                (layers - 1.0) * filter * width * width + (shape.side as f64).powi(2) * width * head
+            }
+        }
     }
 
     /// Number of parameters; a complex number counts once.
@@ -177,6 +182,54 @@ impl Group {
     }
 }
 
+/// The groups of NKN, GKN or FNO on functions, zero.
+fn function_groups(config: &ModelConfig, dim: usize, depth: usize) -> Result<Vec<Group>> {
+    let d = config.width;
+    let mut groups = vec![Group::linear("lift", dim + config.fields.len(), d)];
+    if config.kind == Kind::Fno {
+        // A frequency's complex matrix (inputs x outputs) is its real part, then its imaginary part.
+        for layer in 0..depth {
+            let frequencies = if dim == 2 { vec![2 * config.modes, config.modes] } else { vec![config.modes] };
+            let shape = [frequencies, vec![2, d, d]].concat();
+            groups.push(Group::new(&format!("spectral.{layer}"), vec![(format!("spectral.{layer}.weight"), shape)]));
+            groups.push(Group::linear(&format!("pointwise.{layer}"), d, d));
+        }
+        groups.push(Group::perceptron("head", &head_shape(config)?));
+        return Ok(groups);
+    }
+    groups.push(Group::perceptron("kernel", &kernel_shape(config, dim)?));
+    groups.push(match config.kind {
+        Kind::Gkn => Group::new("root", vec![("root".into(), vec![d, d])]),
+        _ => Group::perceptron("reaction", &reaction_shape(config, dim)?),
+    });
+    groups.push(Group::new("source", vec![("source".into(), vec![d])]));
+    groups.push(Group::linear("project", d, 1));
+    Ok(groups)
+}
+
+/// As PyTorch draws linear layers; the source starts at zero (of GKN with one feature, at one). Spectral weights start as in the published
+/// Fourier neural operator: uniform in [0, 1) / d².
+fn initial(group: &Group, config: &ModelConfig, dim: usize, seed: Seed) -> Result<Vec<f32>> {
+    let d = config.width;
+    Ok(match group.name.as_str() {
+        "kernel" => kernel_shape(config, dim)?.init(seed),
+        "reaction" => reaction_shape(config, dim)?.init(seed),
+        "lift" => init_linear(dim + config.fields.len(), d, seed),
+        "project" => init_linear(d, 1, seed),
+        "root" => init_linear(d, d, seed)[..d * d].to_vec(),
+        "head" => head_shape(config)?.init(seed),
+        name if name.starts_with("pointwise") => init_linear(d, d, seed),
+        name if name.starts_with("spectral") => {
+            let mut rng = seed.rng();
+            let scale = 1.0 / (d * d) as f64;
+            group.values.iter().map(|_| uniform(&mut rng, 0.0, scale) as f32).collect()
+        }
+        // With one feature, a ReLU that is off everywhere is a network that has died: it begins open.
+        "source" if config.kind == Kind::Gkn && d == 1 => vec![1.0],
+        _ => vec![0.0; group.values.len()],
+    })
+}
+
 /// (x, y, b(x), b(y)) to d².
 pub(crate) fn kernel_shape(config: &ModelConfig, dim: usize) -> Result<MlpShape> {
     let inputs = 2 * (dim + config.kernel_fields.len());
@@ -223,6 +276,7 @@ impl ParameterTensors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ImageShape;
 
     fn two_dimensional(kind: Kind) -> ModelConfig {
         ModelConfig {
@@ -236,14 +290,40 @@ mod tests {
         }
     }
 
+    fn count(config: &ModelConfig, dim: usize, depth: usize) -> usize {
+        Parameters::layout(config, &Space::Functions { dim }, depth).unwrap().count()
+    }
+
+    /// The estimate is never above what there is (a file would be refused wrongly), and an impossible size is refused before it is allocated.
+    #[test]
+    fn estimates() {
+        let image = Space::Images(ImageShape { side: 8, channels: 3, extent: 8.0, classes: 10 });
+        for space in [Space::Functions { dim: 1 }, Space::Functions { dim: 2 }, image] {
+            for &kind in space.kinds() {
+                for block in [Block::None, Block::Nnn, Block::Nkn] {
+                    let block = if kind == Kind::Preresnet { block } else { Block::None };
+                    let config = ModelConfig { kind, block, modes: 3, fields: vec!["f".into()], ..ModelConfig::images() };
+                    for depth in [1, 3] {
+                        let exact = Parameters::layout(&config, &space, depth).unwrap().count() as f64;
+                        let estimate = Parameters::estimate(&config, &space, depth);
+                        assert!(estimate <= exact && estimate > 0.01 * exact, "{kind} {block:?}: {estimate} of {exact}");
+                    }
+                    let wide = ModelConfig { width: 100_000_000, ..config };
+                    let message = Parameters::layout(&wide, &space, 2).unwrap_err().to_string();
+                    assert!(message.contains("model.width"), "{message}");
+                }
+            }
+        }
+    }
+
     /// The counts that settle the architecture (the paper's tables of parameters).
     #[test]
     fn parameter_counts_of_the_paper() {
         let one = |kind| ModelConfig { kind, fields: vec!["f".into()], ..ModelConfig::default() };
-        assert_eq!(one(Kind::Gkn).parameter_count(1, 1).unwrap(), 66_824);
-        assert_eq!(one(Kind::Nkn).parameter_count(1, 1).unwrap(), 67_016);
-        assert_eq!(two_dimensional(Kind::Gkn).parameter_count(2, 1).unwrap(), 4_731_969);
-        assert_eq!(two_dimensional(Kind::Nkn).parameter_count(2, 1).unwrap(), 9_453_121);
+        assert_eq!(count(&one(Kind::Gkn), 1, 1), 66_824);
+        assert_eq!(count(&one(Kind::Nkn), 1, 1), 67_016);
+        assert_eq!(count(&two_dimensional(Kind::Gkn), 2, 1), 4_731_969);
+        assert_eq!(count(&two_dimensional(Kind::Nkn), 2, 1), 9_453_121);
     }
 
     /// Those of the Fourier neural operator grow with the depth: L = 1, 2, 4, 8.
@@ -252,15 +332,15 @@ mod tests {
         for (depth, one, two) in
             [(1, 78_337, 171_425), (2, 148_033, 338_369), (4, 287_425, 672_257), (8, 566_209, 1_340_033)]
         {
-            assert_eq!(ModelConfig::fno_1d().parameter_count(1, depth).unwrap(), one);
-            assert_eq!(ModelConfig::fno_2d().parameter_count(2, depth).unwrap(), two);
+            assert_eq!(count(&ModelConfig::fno_1d(), 1, depth), one);
+            assert_eq!(count(&ModelConfig::fno_2d(), 2, depth), two);
         }
     }
 
     #[test]
     fn initial_values_depend_on_the_seed_alone() {
         let config = ModelConfig { fields: vec!["f".into()], ..ModelConfig::default() };
-        let draw = |seed| Parameters::init(&config, 1, 1, Seed::new(seed)).unwrap();
+        let draw = |seed| Parameters::init(&config, &Space::Functions { dim: 1 }, 1, Seed::new(seed)).unwrap();
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
         assert!(draw(1).group("kernel").values.iter().all(|v| v.abs() <= 1.0 / 2f32.sqrt()));

@@ -6,7 +6,7 @@
 //! at the images' own, with prolongation and restriction between them.
 
 use super::affinity::nonlocal;
-use crate::classify::Block;
+use super::config::Block;
 use super::maps::PixelMap;
 use super::multiscale_cnn::maps;
 use super::image::{Network, Pass};
@@ -14,7 +14,7 @@ use super::nkn::pixels as nkn;
 use super::nnn;
 use crate::Result;
 use crate::convolution::Convolution;
-use crate::model::Group;
+use super::parameters::Group;
 use burn::tensor::Tensor;
 
 /// Stages and blocks per stage.
@@ -92,7 +92,7 @@ pub(crate) fn layout(network: &Network) -> Result<Vec<Group>> {
                 Block::None => {}
                 Block::Nnn => groups.push(nnn::block(network)),
                 Block::Nkn => {
-                    for step in 0..network.config.depth {
+                    for step in 0..network.depth {
                         groups.extend(nkn::equation(network, &format!("nonlocal.{step}."))?);
                     }
                 }
@@ -120,7 +120,7 @@ fn residual(pass: &Pass, block: &Residual, state: Tensor<3>) -> Tensor<3> {
 
 /// The nonlocal block at the images' own resolution.
 fn nonlocal_block(pass: &Pass, state: Tensor<3>, maps: Option<&(PixelMap, PixelMap)>) -> Result<Tensor<3>> {
-    let depth = pass.network.config.depth;
+    let depth = pass.network.depth;
     let apply = |state: Tensor<3>| -> Result<Tensor<3>> {
         match pass.network.config.block {
             Block::None => Ok(state),

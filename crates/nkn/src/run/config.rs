@@ -1,15 +1,24 @@
 //! Configuration files: data, model and training of one run, checked before anything starts.
 
-use super::data::{Data, DataConfig};
+use super::data::{Data, DataConfig, Problem};
 use crate::field::{Symmetry, moved};
-use crate::model::{Batch, BatchOptions, ModelConfig, Normalisers};
+use crate::io::legacy::{merge, upgrade_config};
+use crate::model::{Batch, BatchOptions, ModelConfig, Normalisers, Space};
 use crate::train::{Augment, TrainConfig};
 use crate::{Device, Error, Result};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::path::Path;
 
 /// A whole configuration file.
+///
+/// ```
+/// use nkn::run::RunConfig;
+/// let text = "[data]\nproblem = \"mnist\"\n[model]\nkind = \"cnn\"\n[train]\ndepths = [2]";
+/// let config = RunConfig::parse(text, "mnist.toml".as_ref(), &["train.epochs=1".into()])?;
+/// assert_eq!((config.model.width, config.train.batch), (16, Some(128)));
+/// # Ok::<(), nkn::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunConfig {
@@ -21,7 +30,18 @@ pub struct RunConfig {
     pub train: TrainConfig,
 }
 
+const HINT: &str = "see configs/poisson.toml and configs/mnist.toml for every key and its meaning";
+
 impl RunConfig {
+    /// What a problem's settings are unless something else is said.
+    pub fn of(problem: Problem) -> Self {
+        let data = DataConfig::of(problem);
+        if problem.is_images() {
+            return Self { data, model: ModelConfig::images(), train: TrainConfig::images() };
+        }
+        Self { data, ..Self::default() }
+    }
+
     /// Reads a configuration file; relative paths in it are relative to its folder.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io(path, "read"))?;
@@ -35,8 +55,27 @@ impl RunConfig {
 
     /// Parses a configuration; `origin` is what messages call it, `overrides` are `a.b=value`.
     pub fn parse(text: &str, origin: &Path, overrides: &[String]) -> Result<Self> {
-        let hint = "see configs/poisson.toml for every key and its meaning";
-        let config: Self = parse_with(text, origin, overrides, hint)?;
+        let wrong = |error: toml::de::Error| {
+            Error::file(origin, format!("is not a valid configuration\n{}", error.to_string().trim_end()), HINT)
+        };
+        let mut table: toml::Table = toml::from_str(text).map_err(wrong)?;
+        if !upgrade_config(&mut json(&table)) {
+            // As it stands: mistakes in the file are then told with their line.
+            toml::from_str::<Self>(text).map_err(wrong)?;
+        }
+        for assignment in overrides {
+            apply_override(&mut table, assignment)?;
+        }
+        let mut given = json(&table);
+        upgrade_config(&mut given);
+        let mistake = |error: serde_json::Error| {
+            Error::invalid("--set", "a known key with a value of its type", error, HINT)
+        };
+        let problem = serde_json::from_value::<Option<Problem>>(given["data"]["problem"].clone()).map_err(mistake)?;
+        let mut all = serde_json::to_value(Self::of(problem.unwrap_or_default())).expect("settings are plain data");
+        merge(&mut all, &given);
+        let config: Self = serde_json::from_value(all).map_err(mistake)?;
+        config.data.check()?;
         config.model.check()?;
         config.train.check()?;
         Ok(config)
@@ -44,17 +83,21 @@ impl RunConfig {
 
     /// The configuration with everything filled in that depends on the data.
     pub fn resolve(mut self, data: &Data) -> Result<Self> {
-        if self.model.fields.is_empty() {
-            self.model.fields = data.train.fields.iter().map(|field| field.name.clone()).collect();
-        }
-        self.model.check()?;
+        let (train, test) = match data {
+            Data::Functions { train, test } => (train, test),
+            Data::Images(splits) => {
+                self.model.check_for(&Space::Images(splits.shape()))?;
+                return Ok(self);
+            }
+        };
+        self.model.resolve(train)?;
         if self.train.augment == Augment::Square {
-            moved(&data.train.select(&[0]), &[Symmetry(0)], &self.train.vectors)?;
+            moved(&train.select(&[0]), &[Symmetry(0)], &self.train.vectors)?;
         }
         // One sample through the preparation finds what does not fit (fields, radius, quadrature) before a run begins.
-        let normalisers = Normalisers::fit(&self.model, &data.train)?;
-        for samples in std::iter::once(&data.train).chain(&data.test) {
-            let options = BatchOptions::new(self.train.depths[0], &Device::flex());
+        let normalisers = Normalisers::fit(&self.model, train)?;
+        for samples in std::iter::once(train).chain(test) {
+            let options = BatchOptions::new(self.train.depths[0], &Device::Cpu.burn());
             Batch::new(&self.model, &normalisers, &samples.select(&[0]), &options)?;
         }
         Ok(self)
@@ -71,28 +114,19 @@ impl RunConfig {
     }
 }
 
-/// Parses a configuration file with some settings replaced.
-pub(crate) fn parse_with<T: DeserializeOwned>(
-    text: &str,
-    origin: &Path,
-    overrides: &[String],
-    hint: &str,
-) -> Result<T> {
-    let wrong = |error: toml::de::Error| {
-        Error::file(origin, format!("is not a valid configuration\n{}", error.to_string().trim_end()), hint)
-    };
-    // First as it is: mistakes in the file are then told with their line.
-    let config: T = toml::from_str(text).map_err(wrong)?;
-    if overrides.is_empty() {
-        return Ok(config);
+impl ModelConfig {
+    /// Fills in what depends on the samples: all fields where none are named, and the rule for the integral.
+    pub(crate) fn resolve(&mut self, train: &crate::field::Samples) -> Result<()> {
+        if self.fields.is_empty() {
+            self.fields = train.fields().iter().map(|field| field.name.clone()).collect();
+        }
+        self.quadrature = self.quadrature.chosen_for(train.domain(), &self.extent());
+        self.check_for(&Space::Functions { dim: train.domain().dim() })
     }
-    let mut table: toml::Table = toml::from_str(text).map_err(wrong)?;
-    for assignment in overrides {
-        apply_override(&mut table, assignment)?;
-    }
-    table.try_into().map_err(|error: toml::de::Error| {
-        Error::invalid("--set", "a known key with a value of its type", error.to_string().trim_end(), hint)
-    })
+}
+
+fn json(table: &toml::Table) -> Value {
+    serde_json::to_value(table).expect("a table is plain data")
 }
 
 /// Puts `a.b=value` into a table; a value that is not TOML is taken as a string.
@@ -116,6 +150,8 @@ fn apply_override(table: &mut toml::Table, assignment: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Block, Kind};
+    use crate::train::{Keep, LossKind, PerDepth, ScheduleKind};
 
     fn parse(text: &str) -> Result<RunConfig> {
         RunConfig::parse(text, Path::new("run.toml"), &[])
@@ -123,9 +159,12 @@ mod tests {
 
     #[test]
     fn a_resolved_configuration_reads_back() {
-        let config =
-            parse("[train]\ndepths = [1, 2]\nepochs = [10, 5]\n[model]\nradius = 0.1\nquadrature = \"mean\"").unwrap();
-        assert_eq!(parse(&config.to_toml()).unwrap(), config);
+        let functions = "[train]\ndepths = [1, 2]\nepochs = [10, 5]\n[model]\nradius = 0.1\nquadrature = \"mean\"";
+        let images = "[data]\nproblem = \"cifar10\"\n[model]\nkind = \"preresnet\"\nblock = \"nkn\"\n[train]\nflip = true";
+        for text in [functions, images] {
+            let config = parse(text).unwrap();
+            assert_eq!(parse(&config.to_toml()).unwrap(), config);
+        }
     }
 
     #[test]
@@ -141,6 +180,8 @@ mod tests {
             ("[train]\nlearning_rate = -1.0", vec!["train.learning_rate", "positive"]),
             ("[train.schedule]\nfactor = 0.0", vec!["train.schedule.factor"]),
             ("[model]\nquadrature = \"simpson\"", vec!["run.toml", "line 2"]),
+            ("[data]\nproblem = \"minst\"", vec!["line 2", "minst", "poisson", "darcy", "files", "mnist", "cifar10"]),
+            ("[model]\nkind = \"resnet\"", vec!["line 2", "nkn", "gkn", "fno", "cnn", "nnn", "preresnet"]),
         ] {
             let message = parse(text).unwrap_err().to_string();
             for word in words {
@@ -154,13 +195,24 @@ mod tests {
         let set = |s: &str| RunConfig::parse("[train]\nseed = 1", Path::new("x"), &[s.to_string()]);
         assert_eq!(set("train.seed=7").unwrap().train.seed, 7);
         assert_eq!(set("train.depths=[1, 8]").unwrap().train.depths, [1, 8]);
-        assert_eq!(set("model.kind=gkn").unwrap().model.kind, crate::model::Kind::Gkn);
-        assert_eq!(
-            set("train.schedule.kind=constant").unwrap().train.schedule.kind,
-            crate::train::ScheduleKind::Constant
-        );
+        assert_eq!(set("model.kind=gkn").unwrap().model.kind, Kind::Gkn);
+        assert_eq!(set("train.schedule.kind=constant").unwrap().train.schedule.kind, ScheduleKind::Constant);
+        assert_eq!(set("data.problem=mnist").unwrap().train.loss, LossKind::CrossEntropy);
         for wrong in ["train.sed=7", "train.seed", "train.seed=x", "model.width=0"] {
             assert!(set(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// Files that earlier versions read and wrote for images.
+    #[test]
+    fn the_old_keys_of_images() {
+        let old = "[data]\nproblem = \"mnist\"\nfolder = \"d\"\nside = 14\ntested_at = [14]\n\
+            [model]\narchitecture = \"preresnet\"\nblock = \"nnn\"\ndepth = 2\n[train]\nepochs = 3\ndecay = \"steps\"";
+        let config = RunConfig::parse(old, Path::new("x"), &["model.depth=4".into()]).unwrap();
+        assert_eq!((config.data.resolution, config.data.train_samples), (Some(14), 50_000));
+        assert_eq!((config.model.kind, config.model.block), (Kind::Preresnet, Block::Nnn));
+        assert_eq!((config.train.depths.as_slice(), &config.train.epochs), ([4].as_slice(), &PerDepth::Same(3)));
+        assert_eq!((config.train.schedule.kind, config.train.keep), (ScheduleKind::Milestones, Keep::Last));
+        assert!(config.train.schedule.by_step);
     }
 }

@@ -1,17 +1,20 @@
-//! The samples of a run: generated, or the user's own files.
+//! The samples of a run: generated, fetched, or the user's own files.
 
 use crate::domain::Domain;
 use crate::field::Samples;
+use crate::field::images::Images;
 use crate::io::{Need, read_dataset, read_first, write_dataset};
+use crate::problem::images::{ImageSet, load};
 use crate::problem::{darcy, poisson};
 use crate::seed::Seed;
+use crate::task::{ImageSplits, TestSet};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where the samples come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Problem {
     /// The 1D Poisson problem, generated.
     #[default]
@@ -20,6 +23,57 @@ pub enum Problem {
     Darcy,
     /// The user's own files.
     Files,
+    /// Handwritten digits.
+    Mnist,
+    /// Pieces of clothing.
+    FashionMnist,
+    /// Animals and vehicles.
+    Cifar10,
+    /// Samples that a program gave: they are not in any file.
+    Memory,
+}
+
+impl Problem {
+    /// The set of images, if it is one.
+    pub fn set(self) -> Option<ImageSet> {
+        match self {
+            Problem::Mnist => Some(ImageSet::Mnist),
+            Problem::FashionMnist => Some(ImageSet::FashionMnist),
+            Problem::Cifar10 => Some(ImageSet::Cifar10),
+            Problem::Poisson | Problem::Darcy | Problem::Files | Problem::Memory => None,
+        }
+    }
+
+    /// Whether images are classified.
+    pub fn is_images(self) -> bool {
+        self.set().is_some()
+    }
+
+    /// The name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Problem::Poisson => "1D Poisson",
+            Problem::Darcy => "2D Darcy flow",
+            Problem::Files | Problem::Memory => "own data",
+            Problem::Mnist => "MNIST",
+            Problem::FashionMnist => "Fashion-MNIST",
+            Problem::Cifar10 => "CIFAR-10",
+        }
+    }
+
+    /// The names of the classes of images.
+    pub fn classes(self) -> &'static [&'static str] {
+        match self {
+            Problem::Mnist => &["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
+            Problem::FashionMnist => {
+                &["T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot"]
+            }
+            Problem::Cifar10 => {
+                &["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
+            }
+            _ => &[],
+        }
+    }
 }
 
 /// The `[data]` table.
@@ -30,18 +84,22 @@ pub struct DataConfig {
     pub problem: Problem,
     /// Poisson: nodes of the grid.
     pub points: usize,
-    /// Poisson, Darcy: number of training samples.
+    /// Number of training samples (not of files, which are taken whole).
     pub train_samples: usize,
-    /// Poisson, Darcy: number of test samples.
+    /// Number of test samples; of images, at most so many of each test set.
     pub test_samples: usize,
     /// Poisson, Darcy: which samples.
     pub seed: u64,
-    /// Darcy, files: nodes along the first axis, every n-th of the data's own grid [files: all of them].
+    /// Darcy, files: nodes along the first axis, every n-th of the data's own grid [files: all of them]. Images: pixels along a side of the
+    /// training images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolution: Option<usize>,
+    /// Images: the sides of the images that the network is tested with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tested_at: Vec<usize>,
     /// Darcy: nodes along a side of the grid on which the equation is solved.
     pub fine: usize,
-    /// Darcy: the folder in which generated samples are kept.
+    /// Darcy: the folder in which generated samples are kept. Images: where the files are; `nkn data` puts them there.
     pub folder: PathBuf,
     /// Files, and Darcy with given files: the training samples.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,6 +118,7 @@ impl Default for DataConfig {
             test_samples: 100,
             seed: 0,
             resolution: None,
+            tested_at: Vec::new(),
             fine: darcy::SIDE,
             folder: "data".into(),
             train: None,
@@ -69,17 +128,71 @@ impl Default for DataConfig {
 }
 
 /// Training and test samples.
-pub struct Data {
-    /// What to learn from.
-    pub train: Samples,
-    /// What to test with.
-    pub test: Option<Samples>,
+#[derive(Clone, Debug)]
+pub enum Data {
+    /// A function from a function.
+    Functions {
+        /// What to learn from.
+        train: Samples,
+        /// What to test with.
+        test: Option<Samples>,
+    },
+    /// The class of an image.
+    Images(ImageSplits),
+}
+
+impl Data {
+    /// The number of training samples.
+    pub fn count(&self) -> usize {
+        match self {
+            Data::Functions { train, .. } => train.count(),
+            Data::Images(splits) => splits.train.count,
+        }
+    }
+
+    /// Nodes along a side of the training samples, or the number of points.
+    pub fn resolution(&self) -> usize {
+        match self {
+            Data::Functions { train, .. } => train.domain().resolution(),
+            Data::Images(splits) => splits.side,
+        }
+    }
+
+    /// The functions, or an error that says that these are images; `what` is what they are needed for.
+    pub fn functions(&self, what: &str) -> Result<(&Samples, Option<&Samples>)> {
+        match self {
+            Data::Functions { train, test } => Ok((train, test.as_ref())),
+            Data::Images(_) => {
+                Err(Error::invalid(what, "samples of functions", "images", "use a run on functions"))
+            }
+        }
+    }
 }
 
 /// Told how many of how many samples are generated.
 pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
+/// The folder in which `nkn data` puts a set of images unless told otherwise.
+pub fn usual_folder(set: ImageSet) -> PathBuf {
+    Path::new("data").join(set.name())
+}
+
 impl DataConfig {
+    /// What a problem's data are unless something else is said.
+    pub fn of(problem: Problem) -> Self {
+        let usual = Self { problem, ..Self::default() };
+        let Some(set) = problem.set() else { return usual };
+        let side = if problem == Problem::Cifar10 { 32 } else { 28 };
+        Self {
+            train_samples: 50_000,
+            test_samples: 10_000,
+            resolution: Some(side),
+            tested_at: vec![side],
+            folder: usual_folder(set),
+            ..usual
+        }
+    }
+
     /// The paper's Darcy data: 100 samples to train, 40 to test.
     pub fn darcy(resolution: usize) -> Self {
         Self {
@@ -103,22 +216,47 @@ impl DataConfig {
             Some(resolution) => samples.coarsen(resolution),
             None => Ok(samples),
         };
-        let data = match self.problem {
-            Problem::Poisson => self.poisson(self.points)?,
-            Problem::Darcy => Data {
-                train: coarse(self.darcy_samples(Split::Train, progress)?)?,
-                test: Some(coarse(self.darcy_samples(Split::Test, progress)?)?),
-            },
-            Problem::Files => Data {
-                train: coarse(read_dataset(self.train_file()?, Need::Output)?)?,
-                test: self.test.as_ref().map(|path| coarse(read_dataset(path, Need::Output)?)).transpose()?,
-            },
+        let (train, test) = match self.problem {
+            Problem::Poisson => (self.poisson(Split::Train, self.points)?, Some(self.poisson(Split::Test, self.points)?)),
+            Problem::Darcy => (
+                coarse(self.darcy_samples(Split::Train, progress)?)?,
+                Some(coarse(self.darcy_samples(Split::Test, progress)?)?),
+            ),
+            Problem::Files => (
+                coarse(read_dataset(self.train_file()?, Need::Output)?)?,
+                self.test.as_ref().map(|path| coarse(read_dataset(path, Need::Output)?)).transpose()?,
+            ),
+            Problem::Mnist | Problem::FashionMnist | Problem::Cifar10 => return self.images().map(Data::Images),
+            Problem::Memory => return Err(not_in_a_file()),
         };
-        data.train.check_finite("the training data")?;
-        if let Some(test) = &data.test {
-            test.check_finite("the test data")?;
+        Ok(Data::Functions { train, test })
+    }
+
+    /// Reads images. MNIST's 60,000 are split at random, always in the same way; of CIFAR-10 all 50,000 are for training, and the paper tests
+    /// with the official test images.
+    fn images(&self) -> Result<ImageSplits> {
+        let set = self.problem.set().expect("a set of images");
+        let data = load(set, &self.folder)?;
+        let count = data.training.count;
+        let (order, first) = match self.problem {
+            Problem::Cifar10 => ((0..count).collect(), count),
+            _ => (Seed::new(0).derive("split", 0).permutation(count), 50_000.min(count * 5 / 6)),
+        };
+        let (train, validation) = data.training.split(&order, first)?;
+        if self.train_samples > train.count {
+            let expected = format!("at most {}", train.count);
+            return Err(Error::invalid("data.train_samples", expected, self.train_samples, "there are no more"));
         }
-        Ok(data)
+        let some = |images: Images, count: usize| {
+            if count < images.count { images.select(&(0..count).collect::<Vec<_>>()) } else { images }
+        };
+        let mut tests = Vec::new();
+        if validation.count > 0 {
+            tests.push(TestSet { name: "validation", images: some(validation, self.test_samples) });
+        }
+        tests.push(TestSet { name: "official", images: some(data.testing, self.test_samples) });
+        let side = self.resolution.unwrap_or(train.side);
+        Ok(ImageSplits { train: some(train, self.train_samples), tests, side, tested_at: self.tested_at.clone() })
     }
 
     /// The test samples at other resolutions (nodes along the first axis): generated where the problem allows it, else every
@@ -127,8 +265,7 @@ impl DataConfig {
         self.check()?;
         let fine = match self.problem {
             Problem::Poisson => {
-                let test = |&points: &usize| Ok(self.poisson(points)?.test.expect("generated data have test samples"));
-                return resolutions.iter().map(test).collect();
+                return resolutions.iter().map(|&points| self.poisson(Split::Test, points)).collect();
             }
             Problem::Darcy => self.darcy_samples(Split::Test, progress)?,
             Problem::Files => {
@@ -137,12 +274,16 @@ impl DataConfig {
                 })?;
                 read_dataset(path, Need::Output)?
             }
+            Problem::Memory => return Err(not_in_a_file()),
+            Problem::Mnist | Problem::FashionMnist | Problem::Cifar10 => {
+                return Err(Error::invalid("data.problem", "functions", self.problem.title(), "images have tested_at"));
+            }
         };
-        fine.check_finite("the test data")?;
         resolutions.iter().map(|&resolution| fine.coarsen(resolution)).collect()
     }
 
-    fn check(&self) -> Result<()> {
+    /// Refuses what no samples can be made from.
+    pub fn check(&self) -> Result<()> {
         if self.problem == Problem::Poisson && (self.train.is_some() || self.test.is_some()) {
             return Err(Error::invalid(
                 "data.train and data.test",
@@ -159,7 +300,15 @@ impl DataConfig {
                 "set data.points",
             ));
         }
-        if self.problem != Problem::Files {
+        if self.problem.is_images() {
+            for side in self.tested_at.iter().chain(&self.resolution) {
+                if !(2..=512).contains(side) {
+                    let what = "data.resolution, data.tested_at";
+                    return Err(Error::invalid(what, "2 to 512 pixels", side, "for example 28"));
+                }
+            }
+        }
+        if !matches!(self.problem, Problem::Files | Problem::Memory) {
             for (name, count) in [("train_samples", self.train_samples), ("test_samples", self.test_samples)] {
                 if count == 0 {
                     let hint = "the paper takes 500 and 100 for Poisson, 100 and 40 for Darcy";
@@ -176,24 +325,31 @@ impl DataConfig {
         })
     }
 
-    /// The Poisson samples on a grid of another resolution: the same functions.
-    fn poisson(&self, points: usize) -> Result<Data> {
-        let seed = Seed::new(self.seed);
-        let train = poisson::generate(seed, 0, self.train_samples, points)?;
-        let test = poisson::generate(seed, self.train_samples, self.test_samples, points)?;
-        Ok(Data { train: train.into_samples()?, test: Some(test.into_samples()?) })
+    /// The Poisson samples on a grid of any resolution: the same functions.
+    fn poisson(&self, split: Split, points: usize) -> Result<Samples> {
+        let (first, count) = self.range(split);
+        poisson::generate(Seed::new(self.seed), first, count, points)
+    }
+
+    /// The number of the first sample, and how many there are.
+    fn range(&self, split: Split) -> (usize, usize) {
+        match split {
+            Split::Train => (0, self.train_samples),
+            Split::Test => (self.train_samples, self.test_samples),
+        }
     }
 
     /// Darcy samples on their fine grid: the user's file, the file of an earlier run, or generated and kept in such a file.
     fn darcy_samples(&self, split: Split, progress: Progress) -> Result<Samples> {
-        let (given, first, count) = match split {
-            Split::Train => (&self.train, 0, self.train_samples),
-            Split::Test => (&self.test, self.train_samples, self.test_samples),
+        let (first, count) = self.range(split);
+        let given = match split {
+            Split::Train => &self.train,
+            Split::Test => &self.test,
         };
         if let Some(path) = given {
             let samples = read_first(path, Need::Output, Some(count))?;
-            if samples.count < count {
-                let have = format!("has {} samples, {count} are asked for", samples.count);
+            if samples.count() < count {
+                let have = format!("has {} samples, {count} are asked for", samples.count());
                 return Err(Error::file(path, have, "lower data.train_samples or data.test_samples"));
             }
             return Ok(samples);
@@ -202,19 +358,24 @@ impl DataConfig {
         let path = self.folder.join(name);
         if path.exists() {
             let samples = read_dataset(&path, Need::Output)?;
-            let is_own = matches!(&samples.domain, Domain::Grid(grid) if grid.shape() == [self.fine; 2]);
-            if !is_own || samples.count != count {
+            let is_own = matches!(samples.domain(), Domain::Grid(grid) if grid.shape() == [self.fine; 2]);
+            if !is_own || samples.count() != count {
                 let problem = format!("does not hold {count} samples on {0} x {0} nodes", self.fine);
                 return Err(Error::file(&path, problem, "remove the file; it will be generated again"));
             }
             return Ok(samples);
         }
         let report = |done: usize| progress(done, count);
-        let samples = darcy::generate(Seed::new(self.seed), first, count, self.fine, &report)?.into_samples()?;
+        let samples = darcy::generate(Seed::new(self.seed), first, count, self.fine, &report)?;
         std::fs::create_dir_all(&self.folder).map_err(Error::io(&self.folder, "create"))?;
         write_dataset(&path, &samples)?;
         Ok(samples)
     }
+}
+
+fn not_in_a_file() -> Error {
+    let hint = "give them again, or save them as a file and use it with --data";
+    Error::invalid("data.problem", "samples that can be read or generated", "samples that a program gave", hint)
 }
 
 #[derive(Clone, Copy)]
@@ -236,16 +397,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let config = config(folder.path());
         let told = std::sync::Mutex::new(Vec::new());
+        let functions = |data: Data| match data {
+            Data::Functions { train, test } => (train, test.unwrap()),
+            Data::Images(_) => panic!("functions"),
+        };
         let data = config.load_with(&|done, count| told.lock().unwrap().push((done, count))).unwrap();
+        let (train, test) = functions(data);
         assert_eq!(told.lock().unwrap().len(), 3);
-        assert_eq!((data.train.nodes(), data.train.count), (25, 2));
+        assert_eq!((train.nodes(), train.count()), (25, 2));
         // From the files: the same, and nothing is generated.
         let again = config.load_with(&|_, _| panic!("generated twice")).unwrap();
-        assert_eq!(again.train.output, data.train.output);
+        assert_eq!(functions(again).0.output_values().unwrap(), train.output_values().unwrap());
         let tests = config.tests_at(&[3, 5, 9, 17], &|_, _| panic!("generated twice")).unwrap();
         let nodes: Vec<usize> = tests.iter().map(Samples::nodes).collect();
         assert_eq!(nodes, [9, 25, 81, 289]);
-        assert_eq!(tests[1].output, data.test.unwrap().output);
+        assert_eq!(tests[1].output_values().unwrap(), test.output_values().unwrap());
         let message = config.tests_at(&[4], &|_, _| {}).unwrap_err().to_string();
         assert!(message.contains("resolution") && message.contains('4'), "{message}");
     }
@@ -260,7 +426,7 @@ mod tests {
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
         let message = config.load().err().unwrap().to_string();
         assert!(message.contains("darcy-17-seed0-0-2.npz"), "{message}");
-        write_dataset(&path, &poisson::generate(Seed::new(0), 0, 2, 9).unwrap().into_samples().unwrap()).unwrap();
+        write_dataset(&path, &poisson::generate(Seed::new(0), 0, 2, 9).unwrap()).unwrap();
         let message = config.load().err().unwrap().to_string();
         assert!(message.contains("remove the file"), "{message}");
     }

@@ -11,13 +11,15 @@
 
 use super::config::RunConfig;
 use super::data::Data;
-use crate::io::{read_model, write_atomically, write_model};
+use super::table::{COLUMNS, MetricsFile, Rows, parse_row};
+use crate::device::Device;
+use crate::io::write_atomically;
 use crate::model::{Model, Parameters};
-use crate::train::{DepthResult, Event, Outcome, Record, State, Trainer};
+use crate::task::{ClassTask, FunctionTask};
+use crate::train::{DepthResult, Event, Measure, Outcome, Record, State, Task, Trainer};
 use crate::{Error, Result};
-use burn::tensor::Device;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use serde::{Deserialize, Serialize};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What to do about a folder that is already there.
@@ -31,8 +33,63 @@ pub enum Existing {
     Replace,
 }
 
-/// The columns of metrics.csv and results.csv.
-const COLUMNS: &str = "run,model,depth,seed,epoch,split,resolution,metric,value\n";
+/// What results.json says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResults {
+    /// The folder's name.
+    pub run: String,
+    /// The network's kind.
+    pub model: String,
+    /// Number of parameters at the last depth.
+    pub parameters: usize,
+    /// The seed of the training.
+    pub seed: u64,
+    /// Nodes along a side of the training samples.
+    pub resolution: usize,
+    /// The finished depths.
+    pub depths: Vec<DepthResult>,
+}
+
+/// What earlier versions wrote of images.
+#[derive(Deserialize)]
+struct OldImageResults {
+    model: String,
+    trained_at: usize,
+    seed: u64,
+    parameters: usize,
+    epochs: usize,
+    seconds: f64,
+    tests: Vec<OldImageTest>,
+}
+
+#[derive(Deserialize)]
+struct OldImageTest {
+    set: String,
+    side: usize,
+    error_rate: f64,
+    confusion: Vec<Vec<usize>>,
+}
+
+impl OldImageResults {
+    fn upgrade(self, run: String, depth: usize) -> RunResults {
+        let measure = |test: OldImageTest| Measure {
+            split: test.set,
+            resolution: test.side,
+            metric: "error_rate".into(),
+            value: test.error_rate,
+            confusion: test.confusion,
+        };
+        let measures = self.tests.into_iter().map(measure).collect();
+        RunResults {
+            run,
+            model: self.model,
+            parameters: self.parameters,
+            seed: self.seed,
+            resolution: self.trained_at,
+            depths: vec![DepthResult { depth, epochs: self.epochs, seconds: self.seconds, measures }],
+        }
+    }
+}
 
 /// A run's folder.
 #[derive(Clone, Debug)]
@@ -136,12 +193,24 @@ impl RunFolder {
 
     /// The best model of the last finished depth.
     pub fn model(&self) -> Result<Model> {
-        read_model(&self.path.join("model.safetensors"))
+        let path = self.path.join("model.safetensors");
+        if !path.is_file() {
+            return Err(Error::file(&path, "is not there: no depth is finished", "continue the run with --resume"));
+        }
+        Model::load(&path)
     }
 
     /// The best model of a depth.
     pub fn model_at(&self, depth: usize) -> Result<Model> {
-        read_model(&self.path.join(format!("depths/L{depth}.safetensors")))
+        let path = self.path.join(format!("depths/L{depth}.safetensors"));
+        if path.is_file() {
+            return Model::load(&path);
+        }
+        // Runs of images once kept the last model alone.
+        self.model().ok().filter(|model| model.depth() == depth).ok_or_else(|| {
+            let finished = format!("has no finished depth {depth}, only {:?}", self.depths());
+            Error::file(&self.path, finished, format!("train it with `nkn deepen RUN --to {depth}`"))
+        })
     }
 
     /// The finished depths, shallow first.
@@ -149,6 +218,9 @@ impl RunFolder {
         let entries = fs::read_dir(self.path.join("depths")).into_iter().flatten().flatten();
         let depth = |name: String| name.strip_prefix('L')?.strip_suffix(".safetensors")?.parse().ok();
         let mut depths: Vec<usize> = entries.filter_map(|e| depth(e.file_name().into_string().ok()?)).collect();
+        if depths.is_empty() {
+            depths.extend(self.model().ok().map(|model| model.depth()));
+        }
         depths.sort_unstable();
         depths
     }
@@ -157,32 +229,24 @@ impl RunFolder {
     pub fn metrics(&self) -> Result<Vec<Record>> {
         let path = self.path.join("metrics.csv");
         let text = fs::read_to_string(&path).map_err(Error::io(&path, "read"))?;
-        let parse = |line: &str| -> Option<Record> {
-            let cells: Vec<&str> = line.split(',').collect();
-            let known = |name: &str| {
-                ["train", "test", "loss", "relative_l2", "relative_l2_squared", "learning_rate", "gradient_norm"]
-                    .into_iter()
-                    .find(|k| *k == name)
-            };
-            Some(Record {
-                depth: cells.get(2)?.parse().ok()?,
-                epoch: cells.get(4)?.parse().ok()?,
-                split: known(cells.get(5)?)?,
-                metric: known(cells.get(7)?)?,
-                value: cells.get(8)?.parse().ok()?,
-            })
-        };
-        Ok(text.lines().skip(1).filter_map(parse).collect())
+        let usual = self.config()?.train.depths[0];
+        let lines = text.lines().enumerate().skip(1);
+        lines.map(|(number, line)| parse_row(&path, number + 1, line, usual)).collect()
     }
 
-    /// The finished depths' results, from results.json.
-    pub fn results(&self) -> Result<Vec<DepthResult>> {
+    /// What has come out, from results.json; nothing before the end of the first depth.
+    pub fn results(&self) -> Result<Option<RunResults>> {
         let path = self.path.join("results.json");
+        if !path.is_file() {
+            return Ok(None);
+        }
         let text = fs::read_to_string(&path).map_err(Error::io(&path, "read"))?;
         let unreadable =
             |error: serde_json::Error| Error::file(&path, format!("is not readable ({error})"), "train the run again");
-        let value: serde_json::Value = serde_json::from_str(&text).map_err(unreadable)?;
-        serde_json::from_value(value["depths"].clone()).map_err(unreadable)
+        if let Ok(old) = serde_json::from_str::<OldImageResults>(&text) {
+            return Ok(Some(old.upgrade(self.name(), self.config()?.train.depths[0])));
+        }
+        serde_json::from_str(&text).map(Some).map_err(unreadable)
     }
 
     /// Trains, from the start or from the checkpoint, and keeps the folder up to date.
@@ -195,151 +259,96 @@ impl RunFolder {
         watch: &mut dyn FnMut(&Event),
     ) -> Result<Outcome> {
         let config = self.config()?;
+        let (model, settings) = (&config.model, &config.train);
+        let rest = (initial, should_stop, watch);
+        match data {
+            Data::Functions { train, test } => {
+                let task = FunctionTask::new(model, settings, train, test.as_ref(), device)?;
+                self.train_task(task, &config, data, rest)
+            }
+            Data::Images(splits) => {
+                self.train_task(ClassTask::new(model, settings, splits, device)?, &config, data, rest)
+            }
+        }
+    }
+
+    fn train_task<T: Task>(
+        &self,
+        task: T,
+        config: &RunConfig,
+        data: &Data,
+        (initial, should_stop, watch): (Option<Parameters>, &dyn Fn() -> bool, &mut dyn FnMut(&Event)),
+    ) -> Result<Outcome> {
         let checkpoint = self.checkpoint_path();
         let (model, settings) = (&config.model, &config.train);
         let resumed = checkpoint.is_file().then(|| State::read(&checkpoint, model, settings)).transpose()?;
-        let mut metrics = Metrics::open(self, &config, data, resumed.as_ref().map_or(0, |state| state.recorded_bytes))?;
-        let dim = data.train.domain.dim();
+        let rows = Rows { run: self.name(), model: model.kind.to_string(), seed: settings.seed };
+        let recorded = resumed.as_ref().map_or(0, |state| state.recorded_bytes);
+        let mut metrics = MetricsFile::open(self.path.join("metrics.csv"), &rows, recorded)?;
+        let space = task.space();
         let mut done: Vec<DepthResult> = resumed.as_ref().map_or(Vec::new(), |state| state.results.clone());
         let mut observer = |mut event: Event| -> Result<()> {
             match &mut event {
                 Event::Records(records) => metrics.append(records)?,
                 Event::Finished { result, model } => {
-                    write_model(&self.path.join(format!("depths/L{}.safetensors", result.depth)), model)?;
-                    write_model(&self.path.join("model.safetensors"), model)?;
+                    model.save(self.path.join(format!("depths/L{}.safetensors", result.depth)))?;
+                    model.save(self.path.join("model.safetensors"))?;
                     done.push((*result).clone());
-                    self.write_results(&config, data, &done, model.parameters.count())?;
+                    self.write_results(&rows, data.resolution(), &done, model.parameters().count())?;
                 }
                 Event::Checkpoint(state) => {
                     metrics.flush()?;
-                    state.recorded_bytes = metrics.length;
-                    state.write(&checkpoint, model, settings, dim)?;
+                    state.recorded_bytes = metrics.length();
+                    state.write(&checkpoint, model, settings, &space)?;
                 }
                 _ => {}
             }
             watch(&event);
             Ok(())
         };
-        let mut trainer = Trainer {
-            model,
-            config: settings,
-            train: &data.train,
-            test: data.test.as_ref(),
-            device,
-            should_stop,
-            observer: &mut observer,
-        };
-        let state = match resumed {
+        let mut trainer = Trainer { task, config: settings, should_stop, observer: &mut observer };
+        let mut state = match resumed {
             Some(state) => state,
             None => trainer.start(initial)?,
         };
-        trainer.run(state)
+        trainer.run(&mut state)
     }
 
+    /// The run's name in tables.
     fn name(&self) -> String {
         let name = self.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         name.replace([',', '"', '\n'], "_")
     }
 
-    fn write_results(&self, config: &RunConfig, data: &Data, done: &[DepthResult], parameters: usize) -> Result<()> {
-        let value = serde_json::json!({
-            "run": self.name(),
-            "model": config.model.kind,
-            "parameters": parameters,
-            "seed": config.train.seed,
-            "resolution": resolution(data),
-            "seconds": done.last().map(|result| result.seconds),
-            "depths": done,
-        });
-        let text = serde_json::to_string_pretty(&value).expect("results are plain data");
+    fn write_results(&self, rows: &Rows, resolution: usize, done: &[DepthResult], parameters: usize) -> Result<()> {
+        let results = RunResults {
+            run: rows.run.clone(),
+            model: rows.model.clone(),
+            parameters,
+            seed: rows.seed,
+            resolution,
+            depths: done.to_vec(),
+        };
+        let text = serde_json::to_string_pretty(&results).expect("results are plain data");
         write_atomically(&self.path.join("results.json"), text.as_bytes())?;
-        let mut rows = String::from(COLUMNS);
+        let mut table = String::from(COLUMNS);
         for result in done {
-            let values = [
-                ("train", "relative_l2", Some(result.train)),
-                ("train", "relative_l2_squared", Some(result.train_squared)),
-                ("test", "relative_l2", result.test),
-                ("test", "relative_l2_squared", result.test_squared),
-                ("train", "seconds", Some(result.seconds)),
-            ];
-            for (split, metric, value) in values {
-                let Some(value) = value else { continue };
-                let record = Record { depth: result.depth, epoch: result.epochs, split, metric, value };
-                rows += &self.row(config, resolution(data), &record);
+            let seconds = Measure::new("train", resolution, "seconds", result.seconds);
+            for measure in result.measures.iter().chain([&seconds]) {
+                let (depth, epoch) = (result.depth, result.epochs);
+                table += &rows.line(&Record { depth, epoch, measure: measure.clone() });
             }
         }
-        write_atomically(&self.path.join("results.csv"), rows.as_bytes())
-    }
-
-    fn row(&self, config: &RunConfig, resolution: usize, record: &Record) -> String {
-        let (run, model, seed) = (self.name(), config.model.kind, config.train.seed);
-        let Record { depth, epoch, split, metric, value } = record;
-        format!("{run},{model},{depth},{seed},{epoch},{split},{resolution},{metric},{value:e}\n")
+        write_atomically(&self.path.join("results.csv"), table.as_bytes())
     }
 }
 
 /// Whether there is something in a folder, besides what a run leaves that was killed before its first file.
-pub(crate) fn is_occupied(path: &Path) -> bool {
+fn is_occupied(path: &Path) -> bool {
     let is_trace = |entry: &fs::DirEntry| match entry.file_name().to_str() {
         Some("config.toml.tmp") => true,
         Some("checkpoint" | "depths") => fs::read_dir(entry.path()).is_ok_and(|mut inner| inner.next().is_none()),
         _ => false,
     };
     fs::read_dir(path).is_ok_and(|entries| entries.flatten().any(|entry| !is_trace(&entry)))
-}
-
-/// Nodes per side of a grid, or the number of points.
-fn resolution(data: &Data) -> usize {
-    match &data.train.domain {
-        crate::domain::Domain::Grid(grid) => grid.shape()[0],
-        cloud => cloud.len(),
-    }
-}
-
-/// metrics.csv, cut back to what the checkpoint knows of.
-struct Metrics<'a> {
-    folder: &'a RunFolder,
-    config: RunConfig,
-    path: PathBuf,
-    file: File,
-    length: u64,
-    resolution: usize,
-}
-
-impl<'a> Metrics<'a> {
-    fn open(folder: &'a RunFolder, config: &RunConfig, data: &Data, recorded: u64) -> Result<Self> {
-        let path = folder.path.join("metrics.csv");
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(Error::io(&path, "open"))?;
-        file.set_len(recorded).map_err(Error::io(&path, "cut"))?;
-        let mut metrics = Self { folder, config: config.clone(), path, file, length: 0, resolution: resolution(data) };
-        if recorded == 0 {
-            metrics.write(COLUMNS)?;
-        } else {
-            use std::io::Seek;
-            metrics.length = recorded;
-            metrics.file.seek(std::io::SeekFrom::End(0)).map_err(Error::io(&metrics.path, "open"))?;
-        }
-        Ok(metrics)
-    }
-
-    fn write(&mut self, text: &str) -> Result<()> {
-        self.file.write_all(text.as_bytes()).map_err(Error::io(&self.path, "write"))?;
-        self.length += text.len() as u64;
-        Ok(())
-    }
-
-    fn append(&mut self, records: &[Record]) -> Result<()> {
-        let rows: String =
-            records.iter().map(|record| self.folder.row(&self.config, self.resolution, record)).collect();
-        self.write(&rows)
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        self.file.sync_data().map_err(Error::io(&self.path, "write"))
-    }
 }

@@ -1,11 +1,12 @@
-//! A run from a configuration file to a folder of results.
+//! One configuration, one run folder, for every task.
 
 mod config;
 mod data;
+mod estimate;
 mod folder;
+mod table;
 
 pub use config::RunConfig;
-pub(crate) use config::parse_with;
-pub use data::{Data, DataConfig, Problem, Progress};
-pub(crate) use folder::is_occupied;
-pub use folder::{Existing, RunFolder};
+pub use data::{Data, DataConfig, Problem, Progress, usual_folder};
+pub use estimate::{Estimate, estimate, peak_gflops, time_predictions, time_steps};
+pub use folder::{Existing, RunFolder, RunResults};

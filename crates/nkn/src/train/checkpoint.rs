@@ -7,15 +7,14 @@
 use super::config::TrainConfig;
 use super::optimiser::Optimiser;
 use super::state::{DepthResult, State};
-use crate::io::tensors::{Piece, decode, encode, parameter_pieces, read_parameters, values};
+use crate::io::tensors::{Piece, average_pieces, encode, parameter_pieces, parse_header, read_averages};
+use crate::io::tensors::{decode, read_parameters, values};
 use crate::io::write_atomically;
-use crate::model::{ModelConfig, Parameters};
+use crate::model::{Averages, ModelConfig, Parameters, Space};
 use crate::{Error, Result};
 use safetensors::SafeTensors;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-
-const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -23,34 +22,56 @@ struct Header {
     /// The settings that the state belongs to.
     model: ModelConfig,
     train: TrainConfig,
-    dim: usize,
+    space: Space,
+    #[serde(default)]
     rung: usize,
     epoch: usize,
-    /// Only networks whose weights depend on the depth need it; files from before there were any do not have it.
+    #[serde(default)]
+    step: usize,
+    /// Files from before any network depended on it do not have it.
     #[serde(default)]
     depth: usize,
     steps: u64,
+    #[serde(default)]
     improved_at: usize,
+    #[serde(default)]
     reductions: u32,
+    #[serde(default)]
     reduced_at: usize,
+    #[serde(default)]
     results: Vec<DepthResult>,
+    #[serde(default)]
     recorded_bytes: u64,
     seconds: f64,
-    /// Bits of floating point numbers that may be infinite.
+    /// Bits of floating point numbers, some of which may be infinite.
+    #[serde(default)]
+    loss: u64,
+    #[serde(default)]
+    gradient_norm: u64,
+    #[serde(default = "infinite")]
     best_loss: u64,
+    #[serde(default = "infinite")]
     improved_loss: u64,
 }
 
+fn infinite() -> u64 {
+    f64::INFINITY.to_bits()
+}
+
+/// The prefix of what belongs to the best weights.
+const BEST: &str = "best.";
+
 impl State {
     /// Saves the state.
-    pub fn write(&self, path: &Path, model: &ModelConfig, train: &TrainConfig, dim: usize) -> Result<()> {
+    pub(crate) fn write(&self, path: &Path, model: &ModelConfig, train: &TrainConfig, space: &Space) -> Result<()> {
         let header = Header {
-            version: VERSION,
+            version: crate::io::tensors::VERSION,
             model: model.clone(),
             train: train.clone(),
-            dim,
+            space: *space,
             rung: self.rung,
             epoch: self.epoch,
+            step: self.step,
             depth: self.depth,
             steps: self.optimiser.steps,
             improved_at: self.improved_at,
@@ -59,39 +80,26 @@ impl State {
             results: self.results.clone(),
             recorded_bytes: self.recorded_bytes,
             seconds: self.seconds,
+            loss: self.loss.to_bits(),
+            gradient_norm: self.gradient_norm.to_bits(),
             best_loss: self.best_loss.to_bits(),
             improved_loss: self.improved_loss.to_bits(),
         };
         let mut pieces = parameter_pieces(&self.parameters, "");
-        pieces.extend(parameter_pieces(&self.best, "best."));
-        for (name, moments) in [("first", &self.optimiser.first), ("second", &self.optimiser.second)] {
-            for (group, moments) in self.parameters.groups.iter().zip(moments) {
-                pieces.push(Piece::single(format!("{name}.{}", group.name), vec![moments.len()], moments));
-            }
-        }
-        for (index, soap) in self.optimiser.bases.iter().enumerate() {
-            for (side, matrices) in [("left", &soap.left), ("right", &soap.right)] {
-                let Some(matrices) = matrices else { continue };
-                for (name, values) in [("average", &matrices.average), ("basis", &matrices.basis)] {
-                    pieces.push(Piece::single(format!("soap.{index}.{side}.{name}"), vec![values.len()], values));
-                }
-            }
-        }
+        pieces.extend(average_pieces(&self.averages, ""));
+        pieces.extend(parameter_pieces(&self.best, BEST));
+        pieces.extend(average_pieces(&self.best_averages, BEST));
+        pieces.extend(optimiser_pieces(&self.optimiser, &self.parameters));
         let header = serde_json::to_string(&header).expect("a header is plain data");
         write_atomically(path, &encode(path, &pieces, header)?)
     }
 
     /// Reads a state back; it must belong to these settings.
-    pub fn read(path: &Path, model: &ModelConfig, train: &TrainConfig) -> Result<Self> {
+    pub(crate) fn read(path: &Path, model: &ModelConfig, train: &TrainConfig) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(Error::io(path, "read"))?;
         let (header, tensors) = decode(path, &bytes, "checkpoint")?;
-        let header: Header = serde_json::from_str(&header).map_err(|error| {
-            Error::file(path, format!("has an unreadable header ({error})"), "train anew with --force")
-        })?;
-        if header.version != VERSION {
-            let problem = format!("has format version {}, expected {VERSION}", header.version);
-            return Err(Error::file(path, problem, "resume with the nkn that wrote it, or train anew with --force"));
-        }
+        let defaults = serde_json::to_value(TrainConfig::images()).expect("settings are plain data");
+        let header: Header = parse_header(path, &header, defaults, "train anew with --force")?;
         if header.model != *model || !train.extends(&header.train) {
             return Err(Error::file(
                 path,
@@ -99,20 +107,31 @@ impl State {
                 "resume with the settings of the run's config.toml, or train anew with --force",
             ));
         }
-        let layout = Parameters::layout(model, header.dim, header.depth)?;
-        let parameters = |prefix: &str| -> Result<Parameters> {
+        let depth = if header.depth == 0 { train.depth_of(header.rung) } else { header.depth };
+        let layout = Parameters::layout(model, &header.space, depth)?;
+        let weights = |prefix: &str| -> Result<(Parameters, Averages)> {
             let mut parameters = layout.clone();
             read_parameters(path, &tensors, &mut parameters, prefix)?;
-            Ok(parameters)
+            Ok((parameters, read_averages(path, &tensors, prefix)?))
         };
+        let (parameters, averages) = weights("")?;
+        // Checkpoints of images once had no best weights: the last ones were kept.
+        let has_best = tensors.names().iter().any(|name| name.starts_with(BEST));
+        let (best, best_averages) =
+            if has_best { weights(BEST)? } else { (parameters.clone(), averages.clone()) };
         Ok(Self {
             rung: header.rung,
             epoch: header.epoch,
-            depth: header.depth,
-            parameters: parameters("")?,
-            best: parameters("best.")?,
+            step: header.step,
+            depth,
+            parameters,
+            averages,
+            best,
+            best_averages,
             optimiser: read_optimiser(path, &tensors, train, &layout, header.steps)?,
             best_loss: f64::from_bits(header.best_loss),
+            loss: f64::from_bits(header.loss),
+            gradient_norm: f64::from_bits(header.gradient_norm),
             improved_at: header.improved_at,
             improved_loss: f64::from_bits(header.improved_loss),
             reductions: header.reductions,
@@ -122,6 +141,24 @@ impl State {
             seconds: header.seconds,
         })
     }
+}
+
+fn optimiser_pieces(optimiser: &Optimiser, parameters: &Parameters) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for (name, moments) in [("first", &optimiser.first), ("second", &optimiser.second)] {
+        for (group, moments) in parameters.groups.iter().zip(moments) {
+            pieces.push(Piece::single(format!("{name}.{}", group.name), vec![moments.len()], moments));
+        }
+    }
+    for (index, soap) in optimiser.bases.iter().enumerate() {
+        for (side, matrices) in [("left", &soap.left), ("right", &soap.right)] {
+            let Some(matrices) = matrices else { continue };
+            for (name, values) in [("average", &matrices.average), ("basis", &matrices.basis)] {
+                pieces.push(Piece::single(format!("soap.{index}.{side}.{name}"), vec![values.len()], values));
+            }
+        }
+    }
+    pieces
 }
 
 fn read_optimiser(

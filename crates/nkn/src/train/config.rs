@@ -14,6 +14,29 @@ pub enum LossKind {
     RelativeL2,
     /// Mean over samples and nodes of (û - u)², on physical values.
     Mse,
+    /// Mean over images of -log p(class).
+    CrossEntropy,
+}
+
+impl std::fmt::Display for LossKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            LossKind::RelativeL2 => "relative_l2",
+            LossKind::Mse => "mse",
+            LossKind::CrossEntropy => "cross_entropy",
+        })
+    }
+}
+
+/// Which weights a depth ends with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keep {
+    /// Those with the lowest training error.
+    #[default]
+    Best,
+    /// The last ones.
+    Last,
 }
 
 /// Where a depth starts from.
@@ -46,6 +69,18 @@ pub enum PerDepth<T> {
     Same(T),
     /// In the order of `depths`.
     Each(Vec<T>),
+}
+
+impl<T> From<T> for PerDepth<T> {
+    fn from(value: T) -> Self {
+        PerDepth::Same(value)
+    }
+}
+
+impl<T, const N: usize> From<[T; N]> for PerDepth<T> {
+    fn from(values: [T; N]) -> Self {
+        PerDepth::Each(values.into())
+    }
 }
 
 impl<T: Copy> PerDepth<T> {
@@ -82,8 +117,16 @@ pub struct TrainConfig {
     pub augment: Augment,
     /// Pairs of fields that are the components of a vector, for `augment`.
     pub vectors: Vec<[String; 2]>,
+    /// Images: whether they are mirrored at random.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub flip: bool,
+    /// Images: moved at random by up to this many pixels along each axis.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub shift: usize,
     /// What is minimised.
     pub loss: LossKind,
+    /// Which weights a depth ends with.
+    pub keep: Keep,
     /// The algorithm.
     pub optimiser: OptimiserKind,
     /// Peak learning rate, per depth.
@@ -125,7 +168,10 @@ impl Default for TrainConfig {
             batch: None,
             augment: Augment::None,
             vectors: Vec::new(),
+            flip: false,
+            shift: 0,
             loss: LossKind::RelativeL2,
+            keep: Keep::Best,
             optimiser: OptimiserKind::Adam,
             learning_rate: PerDepth::Same(1e-3),
             betas: [0.9, 0.999],
@@ -144,11 +190,34 @@ impl Default for TrainConfig {
     }
 }
 
+fn is_zero(value: &usize) -> bool {
+    *value == 0
+}
+
 impl TrainConfig {
+    /// What networks on images are usually trained with.
+    pub fn images() -> Self {
+        Self {
+            epochs: PerDepth::Same(5),
+            batch: Some(128),
+            loss: LossKind::CrossEntropy,
+            keep: Keep::Last,
+            schedule: ScheduleConfig { by_step: true, ..ScheduleConfig::default() },
+            record_every: 1,
+            evaluate_every: 1,
+            ..Self::default()
+        }
+    }
+
     /// Whether these are the settings of `other` with, perhaps, more depths at the end of the ladder.
     pub fn extends(&self, other: &Self) -> bool {
         let rungs = other.depths.len();
         rungs <= self.depths.len() && self.shortened(rungs) == other.shortened(rungs)
+    }
+
+    /// The depth of a rung; beyond the last, that of the last.
+    pub(crate) fn depth_of(&self, rung: usize) -> usize {
+        self.depths[rung.min(self.depths.len() - 1)]
     }
 
     /// The first rungs of the ladder.

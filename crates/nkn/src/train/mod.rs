@@ -1,22 +1,19 @@
-//! Training: losses, optimisers, schedules, the ladder from shallow to deep, and checkpoints.
+//! Training: the one trainer with its ladder from shallow to deep, optimisers, schedules and checkpoints; what it must know of a task.
 
 mod checkpoint;
 mod config;
-mod evaluation;
-mod loss;
 mod optimiser;
 mod schedule;
 mod soap;
 mod state;
-mod steps;
-#[cfg(test)]
-mod tests;
+mod step;
+mod task;
 mod trainer;
 
-pub use config::{Augment, Initialisation, LossKind, PerDepth, TrainConfig};
-pub use evaluation::Evaluation;
-pub use loss::loss;
+pub use config::{Augment, Initialisation, Keep, LossKind, PerDepth, TrainConfig};
 pub use optimiser::{Optimiser, OptimiserKind};
 pub use schedule::{ScheduleConfig, ScheduleKind};
 pub use state::{DepthResult, Event, Outcome, Record, State};
-pub use trainer::Trainer;
+pub(crate) use task::{Place, Task};
+pub use task::{Measure, can_deepen};
+pub(crate) use trainer::Trainer;

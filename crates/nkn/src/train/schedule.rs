@@ -16,6 +16,8 @@ pub enum ScheduleKind {
     Cosine,
     /// Multiplied by `factor` after `patience` epochs without a better training error.
     Plateau,
+    /// Divided by 10 at 40 %, 60 % and 80 % of the epochs, by 2 at 90 %: the published residual networks.
+    Milestones,
 }
 
 /// The `[train.schedule]` table.
@@ -34,11 +36,14 @@ pub struct ScheduleConfig {
     pub patience: usize,
     /// Cosine: the last rate as a share of the peak.
     pub floor: f64,
+    /// Whether the rate changes with every step, not only from epoch to epoch.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_step: bool,
 }
 
 impl Default for ScheduleConfig {
     fn default() -> Self {
-        Self { kind: ScheduleKind::Cosine, warm_up: 0, every: 50, factor: 0.8, patience: 50, floor: 0.0 }
+        Self { kind: ScheduleKind::Cosine, warm_up: 0, every: 50, factor: 0.8, patience: 50, floor: 0.0, by_step: false }
     }
 }
 
@@ -60,21 +65,31 @@ impl ScheduleConfig {
         Ok(())
     }
 
-    /// The share of the peak rate in an epoch (counted from 0) of `epochs`; `reductions` is what a plateau has made.
-    pub fn share(&self, epoch: usize, epochs: usize, reductions: u32) -> f64 {
-        if epoch < self.warm_up {
-            return (epoch + 1) as f64 / (self.warm_up + 1) as f64;
+    /// The share of the peak rate, `step` of `steps` into an epoch (counted from 0) of `epochs`; `reductions` is what a plateau has made.
+    pub fn share(&self, (epoch, epochs): (usize, usize), (step, steps): (usize, usize), reductions: u32) -> f64 {
+        // In units of steps or of epochs.
+        let unit = if self.by_step { steps } else { 1 };
+        let done = if self.by_step { epoch * steps + step } else { epoch };
+        let warm_up = self.warm_up * unit;
+        if done < warm_up {
+            return (done + 1) as f64 / (warm_up + 1) as f64;
         }
-        let since = epoch - self.warm_up;
+        let length = (epochs * unit).saturating_sub(warm_up).max(1);
+        let progress = (done - warm_up) as f64 / length as f64;
         match self.kind {
             ScheduleKind::Constant => 1.0,
             ScheduleKind::Step => self.factor.powi((epoch / self.every) as i32),
             ScheduleKind::Cosine => {
-                let length = epochs.saturating_sub(self.warm_up).max(1);
-                let progress = since as f64 / length as f64;
                 self.floor + (1.0 - self.floor) * 0.5 * (1.0 + (std::f64::consts::PI * progress).cos())
             }
             ScheduleKind::Plateau => self.factor.powi(reductions as i32),
+            ScheduleKind::Milestones => match progress {
+                p if p < 0.4 => 1.0,
+                p if p < 0.6 => 0.1,
+                p if p < 0.8 => 0.01,
+                p if p < 0.9 => 0.001,
+                _ => 0.0005,
+            },
         }
     }
 }
@@ -86,15 +101,22 @@ mod tests {
     #[test]
     fn shapes() {
         let schedule = |kind| ScheduleConfig { kind, warm_up: 4, every: 50, factor: 0.5, ..Default::default() };
-        let cosine = schedule(ScheduleKind::Cosine);
-        assert!((cosine.share(0, 104, 0) - 0.2).abs() < 1e-12);
-        assert!((cosine.share(4, 104, 0) - 1.0).abs() < 1e-12);
-        assert!((cosine.share(54, 104, 0) - 0.5).abs() < 1e-12);
-        assert!(cosine.share(103, 104, 0) < 1e-3);
-        let step = schedule(ScheduleKind::Step);
-        assert_eq!(step.share(49, 200, 0), 1.0);
-        assert_eq!(step.share(50, 200, 0), 0.5);
-        assert_eq!(step.share(100, 200, 0), 0.25);
-        assert_eq!(schedule(ScheduleKind::Plateau).share(60, 200, 3), 0.125);
+        let share = |kind, epoch, epochs| schedule(kind).share((epoch, epochs), (7, 10), 3);
+        for (epoch, expected) in [(0, 0.2), (4, 1.0), (54, 0.5)] {
+            assert!((share(ScheduleKind::Cosine, epoch, 104) - expected).abs() < 1e-12);
+        }
+        assert!(share(ScheduleKind::Cosine, 103, 104) < 1e-3);
+        assert_eq!([49, 50, 100].map(|epoch| share(ScheduleKind::Step, epoch, 200)), [1.0, 0.5, 0.25]);
+        assert_eq!(share(ScheduleKind::Plateau, 60, 200), 0.125);
+    }
+
+    #[test]
+    fn by_steps() {
+        let schedule = |kind| ScheduleConfig { kind, by_step: true, ..Default::default() };
+        let share = |kind, epoch, step| schedule(kind).share((epoch, 10), (step, 100), 0);
+        assert_eq!(share(ScheduleKind::Cosine, 0, 0), 1.0);
+        assert!(share(ScheduleKind::Cosine, 9, 99) < 1e-5);
+        assert!(share(ScheduleKind::Cosine, 3, 50) < share(ScheduleKind::Cosine, 3, 49));
+        assert_eq!([(3, 99), (4, 0), (9, 50)].map(|(e, s)| share(ScheduleKind::Milestones, e, s)), [1.0, 0.1, 0.0005]);
     }
 }

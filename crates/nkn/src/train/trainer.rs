@@ -1,139 +1,86 @@
 //! The training loop: a ladder of depths, each trained from the best weights of the one before.
 
-use super::config::{Augment, Initialisation, TrainConfig};
-use super::evaluation::Evaluation;
+use super::config::{Initialisation, Keep, TrainConfig};
 use super::optimiser::Optimiser;
 use super::schedule::ScheduleKind;
 use super::state::{DepthResult, Event, Outcome, Record, State};
-use super::steps::{Steps, prepare, step};
-use crate::Result;
-use crate::engine::Engine;
-use crate::field::{Samples, check_square, mean};
-use crate::model::{Batch, BatchOptions, Kind, Model, ModelConfig, Normalisers, Parameters, Work, forward};
-use crate::seed::Seed;
-use burn::tensor::{DType, Device};
+use super::step::step;
+use super::task::{Measure, Place, Task};
+use crate::model::{Model, Parameters, Work};
+use crate::{Error, Result};
 use std::time::{Duration, Instant};
 
 /// A training made of its parts.
-pub struct Trainer<'a> {
-    /// The architecture.
-    pub model: &'a ModelConfig,
+pub(crate) struct Trainer<'a, T: Task> {
+    /// What is learned, and from what.
+    pub task: T,
     /// The settings.
     pub config: &'a TrainConfig,
-    /// What to learn from.
-    pub train: &'a Samples,
-    /// What to test with.
-    pub test: Option<&'a Samples>,
-    /// Where to compute.
-    pub device: Device,
     /// Asked before every step: true stops the training after a checkpoint.
     pub should_stop: &'a dyn Fn() -> bool,
     /// Told what happens; an error stops the training.
     pub observer: &'a mut dyn FnMut(Event) -> Result<()>,
 }
 
-impl Trainer<'_> {
+impl<T: Task> Trainer<'_, T> {
     /// The state before the first step: random weights, or given ones.
     pub fn start(&self, initial: Option<Parameters>) -> Result<State> {
-        let parameters = match initial {
-            Some(parameters) => parameters,
-            None => self.random(0, self.config.depths[0])?,
-        };
-        Ok(State {
-            rung: 0,
-            epoch: 0,
-            depth: self.config.depths[0],
-            optimiser: Optimiser::new(self.config.optimiser, &parameters),
-            best: parameters.clone(),
-            parameters,
-            best_loss: f64::INFINITY,
-            improved_at: 0,
-            improved_loss: f64::INFINITY,
-            reductions: 0,
-            reduced_at: 0,
-            results: Vec::new(),
-            recorded_bytes: 0,
-            seconds: 0.0,
-        })
-    }
-
-    /// Seconds of single full-batch steps at a depth, and the work of one: a measurement, not a training.
-    pub fn time_steps(&self, depth: usize, count: usize) -> Result<(Vec<f64>, Work)> {
-        let normalisers = Normalisers::fit(self.model, self.train)?;
-        let (batch, truth) = prepare(self, &normalisers, depth, self.train)?;
-        let mut state = self.start(Some(self.random(0, depth)?))?;
-        let mut seconds = Vec::with_capacity(count);
-        for _ in 0..count {
-            let begun = Instant::now();
-            step(self, &batch, &truth, depth, 1e-4, &mut state)?;
-            seconds.push(begun.elapsed().as_secs_f64());
-        }
-        Ok((seconds, Work::of(self.model, self.train.domain.dim(), &batch, &self.options(depth, true))?))
-    }
-
-    /// The same for predictions.
-    pub fn time_predictions(&self, depth: usize, count: usize) -> Result<(Vec<f64>, Work)> {
-        let normalisers = Normalisers::fit(self.model, self.train)?;
-        let options = self.options(depth, false);
-        let batch = Batch::new(self.model, &normalisers, self.train, &options)?;
-        let parameters = self.random(0, depth)?;
-        let mut seconds = Vec::with_capacity(count);
-        for _ in 0..count {
-            let begun = Instant::now();
-            let tensors = parameters.tensors(&self.device, DType::F32);
-            forward(self.model, &tensors, &batch, Engine::Automatic)?;
-            seconds.push(begun.elapsed().as_secs_f64());
-        }
-        Ok((seconds, Work::of(self.model, self.train.domain.dim(), &batch, &options)?))
-    }
-
-    fn random(&self, rung: usize, depth: usize) -> Result<Parameters> {
-        let seed = Seed::new(self.config.seed).derive("parameters", rung as u64);
-        let mut parameters = Parameters::init(self.model, self.train.domain.dim(), depth, seed)?;
-        self.scale_lift(&mut parameters)?;
-        Ok(parameters)
-    }
-
-    /// Divides the lift's weight of each field by the field's root mean square, so that h starts with size one whether
-    /// the data are normalised or not: without this a load of size 400 starts the network far from anything useful.
-    fn scale_lift(&self, parameters: &mut Parameters) -> Result<()> {
-        let normalisers = Normalisers::fit(self.model, self.train)?;
-        let dim = self.train.domain.dim();
-        let columns = dim + self.model.fields.len();
-        for (index, (name, normaliser)) in self.model.fields.iter().zip(&normalisers.fields).enumerate() {
-            let values = normaliser.encode(&self.train.field(name)?.values);
-            let size = mean(&values.iter().map(|v| v * v).collect::<Vec<_>>()).sqrt();
-            if size > 0.0 && size.is_finite() {
-                let weight = &mut parameters.group_mut("lift").values[..columns * self.model.width];
-                for row in weight.chunks_exact_mut(columns) {
-                    row[dim + index] /= size as f32;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Trains from a state to the end of the ladder.
-    pub fn run(&mut self, mut state: State) -> Result<Outcome> {
-        self.model.check()?;
         self.config.check()?;
-        if self.config.augment == Augment::Square {
-            check_square(&self.train.domain)?;
+        let depth = self.config.depths[0];
+        let parameters = match initial {
+            Some(parameters) => self.fitting(parameters, depth)?,
+            None => self.task.random(0, depth)?,
+        };
+        Ok(State::new(depth, parameters, self.task.averages(depth)?, self.config.optimiser))
+    }
+
+    /// Given weights, if they have the shapes of the network.
+    fn fitting(&self, parameters: Parameters, depth: usize) -> Result<Parameters> {
+        let own = self.task.random(0, depth)?;
+        let shapes = |p: &Parameters| p.groups.iter().map(|g| (g.name.clone(), g.values.len())).collect::<Vec<_>>();
+        let (own, given) = (shapes(&own), shapes(&parameters));
+        if own == given {
+            return Ok(parameters);
         }
-        let normalisers = Normalisers::fit(self.model, self.train)?;
+        let hint = "start from a network with the same [model] table";
+        Err(Error::invalid("the initial weights", format!("groups {own:?}"), format!("{given:?}"), hint))
+    }
+
+    /// Seconds of single steps at a depth with the samples of one batch, and the work of one: a measurement, not a training.
+    pub fn time_steps(&mut self, depth: usize, count: usize) -> Result<(Vec<f64>, Work)> {
+        let work = self.task.begin(depth)?;
+        let averages = self.task.averages(depth)?;
+        let mut state = State::new(depth, self.task.random(0, depth)?, averages, self.config.optimiser);
+        let samples: Vec<usize> = (0..self.batch_size()).collect();
+        let mut seconds = Vec::with_capacity(count);
+        for _ in 0..count {
+            let begun = Instant::now();
+            match self.task.fixed() {
+                Some(batch) => step(&self.task, self.config, batch, 1e-4, &mut state)?,
+                None => {
+                    let batch = self.task.batch(Place { rung: 0, epoch: 0 }, &samples)?;
+                    step(&self.task, self.config, &batch, 1e-4, &mut state)?
+                }
+            };
+            seconds.push(begun.elapsed().as_secs_f64());
+        }
+        Ok((seconds, work))
+    }
+
+    /// Trains from a state to the end of the ladder. An interrupted state can be continued.
+    pub fn run(&mut self, state: &mut State) -> Result<Outcome> {
         let mut clock = Clock { since: Instant::now(), saved: Instant::now() };
         while state.rung < self.config.depths.len() {
             let depth = self.config.depths[state.rung];
-            if state.epoch == 0 && state.rung > 0 {
-                self.begin_rung(&mut state)?;
+            if state.epoch == 0 && state.step == 0 && state.rung > 0 {
+                self.begin_rung(state)?;
             }
-            let outcome = self.train_depth(depth, &normalisers, &mut state, &mut clock)?;
-            if outcome == Outcome::Interrupted {
-                return Ok(outcome);
+            if self.train_depth(depth, state, &mut clock)? == Outcome::Interrupted {
+                return Ok(Outcome::Interrupted);
             }
             state.rung += 1;
             state.epoch = 0;
-            self.checkpoint(&mut state, &mut clock)?;
+            self.checkpoint(state, &mut clock)?;
         }
         Ok(Outcome::Complete)
     }
@@ -141,135 +88,126 @@ impl Trainer<'_> {
     /// Weights, optimiser and schedule of a new depth, from the best weights of the one before. Beginning twice does no harm, so a state between two
     /// rungs can be continued, also by a ladder that was longer than planned.
     fn begin_rung(&self, state: &mut State) -> Result<()> {
-        // A Fourier neural operator has weights of its own in every layer: there is nothing to hand down.
-        let is_fresh = self.config.initialisation == Initialisation::Random || self.model.kind == Kind::Fno;
-        state.parameters =
-            if is_fresh { self.random(state.rung, self.config.depths[state.rung])? } else { state.best.clone() };
-        state.depth = self.config.depths[state.rung];
-        state.best = state.parameters.clone();
-        state.optimiser = Optimiser::new(self.config.optimiser, &state.parameters);
-        (state.best_loss, state.improved_loss) = (f64::INFINITY, f64::INFINITY);
-        (state.improved_at, state.reductions, state.reduced_at) = (0, 0, 0);
+        let depth = self.config.depths[state.rung];
+        let is_fresh = self.config.initialisation == Initialisation::Random || !self.task.can_deepen();
+        let (parameters, averages) = if is_fresh {
+            (self.task.random(state.rung, depth)?, self.task.averages(depth)?)
+        } else {
+            (state.best.clone(), state.best_averages.clone())
+        };
+        let fresh = State::new(depth, parameters, averages, self.config.optimiser);
+        let (rung, results) = (state.rung, std::mem::take(&mut state.results));
+        let (recorded_bytes, seconds) = (state.recorded_bytes, state.seconds);
+        *state = State { rung, results, recorded_bytes, seconds, ..fresh };
         Ok(())
     }
 
-    pub(super) fn options(&self, depth: usize, autodiff: bool) -> BatchOptions {
-        let device = if autodiff { self.device.clone().autodiff() } else { self.device.clone() };
-        let budget = self.config.memory_gib * (1u64 << 30) as f64;
-        BatchOptions { budget, training: autodiff, ..BatchOptions::new(depth, &device) }
+    fn batch_size(&self) -> usize {
+        self.config.batch.unwrap_or(self.task.count()).min(self.task.count())
     }
 
-    fn train_depth(
-        &mut self,
-        depth: usize,
-        normalisers: &Normalisers,
-        state: &mut State,
-        clock: &mut Clock,
-    ) -> Result<Outcome> {
+    fn train_depth(&mut self, depth: usize, state: &mut State, clock: &mut Clock) -> Result<Outcome> {
         let epochs = self.config.epochs.at(state.rung);
-        let evaluation =
-            |samples: &Samples| Evaluation::new(self.model, normalisers, samples, self.options(depth, false));
-        let test = self.test.map(evaluation).transpose()?;
-        let train = evaluation(self.train)?;
-        let mut steps = Steps::new(self, depth, normalisers)?;
-        let work = steps.work(self, normalisers, depth)?;
+        let work = self.task.begin(depth)?;
         (self.observer)(Event::Depth { depth, epochs, work })?;
         let mut test_error = None;
         while state.epoch < epochs && !self.has_stalled(state) {
-            if (self.should_stop)() {
-                clock.charge(state);
-                self.checkpoint(state, clock)?;
-                return Ok(Outcome::Interrupted);
-            }
-            let share = self.config.schedule.share(state.epoch, epochs, state.reductions);
-            let rate = self.config.learning_rate.at(state.rung) * share;
-            let before = self.is_full_batch().then(|| state.parameters.clone());
-            let (loss, norm) = steps.epoch(self, normalisers, depth, rate, state)?;
-            state.epoch += 1;
-            if loss < state.best_loss {
-                state.best_loss = loss;
-                // A full batch's loss belongs to the weights before the step.
-                state.best = before.unwrap_or_else(|| state.parameters.clone());
-            }
-            self.follow_plateau(state, loss);
+            let Some(epoch) = self.epoch(epochs, state, clock)? else { return Ok(Outcome::Interrupted) };
             let mut records = Vec::new();
-            let record = |split, metric, value| Record { depth, epoch: state.epoch, split, metric, value };
             let is_last = state.epoch == epochs;
             if state.epoch.is_multiple_of(self.config.record_every) || is_last {
-                records.push(record("train", "loss", loss));
-                records.push(record("train", "learning_rate", rate));
-                records.push(record("train", "gradient_norm", norm));
+                let values = [("loss", epoch.loss), ("learning_rate", epoch.rate), ("gradient_norm", epoch.norm)];
+                let resolution = self.task.resolution();
+                records.extend(values.map(|(metric, value)| Measure::new("train", resolution, metric, value)));
             }
-            if let Some(test) = &test
-                && (state.epoch.is_multiple_of(self.config.evaluate_every) || is_last)
-            {
-                let error = mean(&test.errors(self.model, &state.parameters)?);
-                records.push(record("test", "relative_l2", error));
-                test_error = Some(error);
+            if state.epoch.is_multiple_of(self.config.evaluate_every) || is_last {
+                let model = self.task.model(depth, state.parameters.clone(), state.averages.clone());
+                if let Some(measure) = self.task.test(&model)? {
+                    test_error = Some(measure.value);
+                    records.push(measure);
+                }
             }
-            if !records.is_empty() {
-                (self.observer)(Event::Records(&records))?;
-            }
+            self.record(state, &records)?;
             clock.charge(state);
-            (self.observer)(Event::Epoch { state, loss, test: test_error })?;
-            if clock.saved.elapsed() >= Duration::from_secs_f64(self.config.checkpoint_seconds) {
-                self.checkpoint(state, clock)?;
-            }
+            (self.observer)(Event::Epoch { state, loss: epoch.loss, test: test_error })?;
         }
-        self.finish_depth(depth, normalisers, &train, test.as_ref(), state)?;
+        self.finish_depth(depth, state)?;
         Ok(Outcome::Complete)
     }
 
+    /// The rest of an epoch; nothing if it was interrupted.
+    fn epoch(&mut self, epochs: usize, state: &mut State, clock: &mut Clock) -> Result<Option<Epoch>> {
+        let place = Place { rung: state.rung, epoch: state.epoch };
+        let (count, size) = (self.task.count(), self.batch_size());
+        let steps = count.div_ceil(size);
+        let order = if self.task.fixed().is_some() { Vec::new() } else { self.task.order(place) };
+        let mut before = None;
+        let (mut loss, mut rate) = (0.0, 0.0);
+        while state.step < steps {
+            let stop = (self.should_stop)();
+            if stop || clock.saved.elapsed() >= Duration::from_secs_f64(self.config.checkpoint_seconds) {
+                clock.charge(state);
+                self.checkpoint(state, clock)?;
+            }
+            if stop {
+                return Ok(None);
+            }
+            let share = self.config.schedule.share((state.epoch, epochs), (state.step, steps), state.reductions);
+            rate = self.config.learning_rate.at(state.rung) * share;
+            // A full batch's loss belongs to the weights before the step.
+            before = (steps == 1 && self.config.keep == Keep::Best)
+                .then(|| (state.parameters.clone(), state.averages.clone()));
+            match self.task.fixed() {
+                Some(batch) => (loss, state.gradient_norm) = step(&self.task, self.config, batch, rate, state)?,
+                None => {
+                    let indices = &order[state.step * size..count.min((state.step + 1) * size)];
+                    let batch = self.task.batch(place, indices)?;
+                    let (value, norm) = step(&self.task, self.config, &batch, rate, state)?;
+                    state.loss += value * indices.len() as f64;
+                    state.gradient_norm = norm;
+                    loss = state.loss / count as f64;
+                }
+            }
+            state.step += 1;
+            (self.observer)(Event::Step { state, steps })?;
+        }
+        (state.epoch, state.step, state.loss) = (state.epoch + 1, 0, 0.0);
+        if loss < state.best_loss && self.config.keep == Keep::Best {
+            let own = || (state.parameters.clone(), state.averages.clone());
+            (state.best_loss, (state.best, state.best_averages)) = (loss, before.unwrap_or_else(own));
+        }
+        self.follow_plateau(state, loss);
+        Ok(Some(Epoch { loss, rate, norm: state.gradient_norm }))
+    }
+
     /// The last weights take part in the contest for the best, then the depth's errors are taken.
-    fn finish_depth(
-        &mut self,
-        depth: usize,
-        normalisers: &Normalisers,
-        train: &Evaluation,
-        test: Option<&Evaluation>,
-        state: &mut State,
-    ) -> Result<()> {
-        let best = train.errors(self.model, &state.best)?;
-        let last = train.errors(self.model, &state.parameters)?;
-        let train_errors = if mean(&last) < mean(&best) {
-            state.best = state.parameters.clone();
-            last
-        } else {
-            best
-        };
-        let test_errors = test.map(|test| test.errors(self.model, &state.best)).transpose()?;
-        let squared = |errors: &[f64]| mean(&errors.iter().map(|e| e * e).collect::<Vec<_>>());
-        let result = DepthResult {
-            depth,
-            epochs: state.epoch,
-            train: mean(&train_errors),
-            train_squared: squared(&train_errors),
-            test: test_errors.as_deref().map(mean),
-            test_squared: test_errors.as_deref().map(squared),
-            seconds: state.seconds,
-        };
-        let mut records =
-            vec![("train", "relative_l2", result.train), ("train", "relative_l2_squared", result.train_squared)];
-        records.extend(result.test.map(|v| ("test", "relative_l2", v)));
-        records.extend(result.test_squared.map(|v| ("test", "relative_l2_squared", v)));
-        let records: Vec<Record> = records
-            .into_iter()
-            .map(|(split, metric, value)| Record { depth, epoch: state.epoch, split, metric, value })
-            .collect();
-        (self.observer)(Event::Records(&records))?;
-        let model = Model {
-            config: self.model.clone(),
-            dim: self.train.domain.dim(),
-            depth,
-            parameters: state.best.clone(),
-            normalisers: normalisers.clone(),
-        };
+    fn finish_depth(&mut self, depth: usize, state: &mut State) -> Result<()> {
+        let last = self.task.model(depth, state.parameters.clone(), state.averages.clone());
+        let mut errors = self.task.training_error(&last)?;
+        let mut model = last;
+        if self.config.keep == Keep::Best {
+            let best = self.task.model(depth, state.best.clone(), state.best_averages.clone());
+            let best_errors = self.task.training_error(&best)?;
+            let is_last_better = errors.first().zip(best_errors.first()).is_some_and(|(l, b)| l.value < b.value);
+            if !is_last_better {
+                (model, errors) = (best, best_errors);
+            }
+        }
+        (state.best, state.best_averages) = (model.parameters.clone(), model.averages.clone());
+        errors.extend(self.task.measures(&model)?);
+        self.record(state, &errors)?;
+        let result = DepthResult { depth, epochs: state.epoch, seconds: state.seconds, measures: errors };
         state.results.push(result.clone());
         (self.observer)(Event::Finished { result: &result, model: &model })
     }
 
-    pub(super) fn is_full_batch(&self) -> bool {
-        self.config.batch.is_none_or(|batch| batch >= self.train.count)
+    fn record(&mut self, state: &State, measures: &[Measure]) -> Result<()> {
+        if measures.is_empty() {
+            return Ok(());
+        }
+        let record = |measure: &Measure| Record { depth: state.depth, epoch: state.epoch, measure: measure.clone() };
+        let records: Vec<Record> = measures.iter().map(record).collect();
+        (self.observer)(Event::Records(&records))
     }
 
     fn follow_plateau(&self, state: &mut State, loss: f64) {
@@ -287,7 +225,7 @@ impl Trainer<'_> {
 
     fn has_stalled(&self, state: &State) -> bool {
         let patience = self.config.stop_after;
-        patience.is_some_and(|patience| state.epoch >= state.improved_at + patience)
+        state.step == 0 && patience.is_some_and(|patience| state.epoch >= state.improved_at + patience)
     }
 
     fn checkpoint(&mut self, state: &mut State, clock: &mut Clock) -> Result<()> {
@@ -295,6 +233,20 @@ impl Trainer<'_> {
         clock.saved = Instant::now();
         Ok(())
     }
+
+    /// The best network so far: of the last finished depth, or of the one that was interrupted.
+    pub fn model(&self, state: &State) -> Model {
+        self.task.model(state.depth, state.best.clone(), state.best_averages.clone())
+    }
+}
+
+/// What came of an epoch.
+struct Epoch {
+    /// Mean loss of its steps.
+    loss: f64,
+    /// The last step's learning rate and gradient.
+    rate: f64,
+    norm: f64,
 }
 
 struct Clock {

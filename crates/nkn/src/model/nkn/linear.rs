@@ -5,7 +5,8 @@
 
 use crate::model::maps::PixelMap;
 use crate::model::image::{Network, Pass};
-use super::pixels::{self, Equation, Graph};
+use super::pixels::{self, Graph};
+use crate::model::equation::Equation;
 use super::reach::{First, Last, Level, before_the_first};
 use super::responses::{last_layer, meet};
 use crate::Result;
@@ -34,7 +35,7 @@ impl Linear {
     pub fn new(network: &Network, graph: Arc<Graph>) -> Self {
         let (side, channels) = (graph.side(), network.shape.channels);
         let (edges, step) = (&graph.plan().graph, network.step());
-        let start = if network.config.depth == 1 {
+        let start = if network.depth == 1 {
             let (level, assemble) = before_the_first(edges.nodes(), channels);
             Start::Before(level, assemble)
         } else {
@@ -42,7 +43,7 @@ impl Linear {
         };
         let average = PixelMap::average(side, network.config.reference);
         let last = || Arc::new(Last::new(edges, step, start.level(), &average));
-        let last = (network.config.depth <= 2).then(last);
+        let last = (network.depth <= 2).then(last);
         Self { last, graph, start }
     }
 
@@ -67,7 +68,7 @@ impl Linear {
     /// The state on the reference grid, its nodes x samples x d. `weight` (d x (2 + channels)) multiplies coordinates and image in the initial state, `bias` (d) is added.
     pub fn forward(&self, pass: &Pass, images: Tensor<3>, weight: Tensor<2>, bias: Tensor<1>) -> Result<Tensor<3>> {
         let [d, inputs] = weight.dims();
-        let equation = Equation::new(pass, "", &self.graph, &images)?;
+        let equation = pixels::evaluate(pass, "", &self.graph)?;
         let own = Own::new(pass, &equation, &self.graph, &images, weight.clone(), bias);
         let terms = Terms::new(&equation, d);
         let responses = match &self.start {
@@ -98,8 +99,8 @@ impl Linear {
         };
         let Some(last) = &self.last else {
             let state = meet(responses, images, self.start.level());
-            let depth = pass.network.config.depth - 1;
-            let state = pixels::evolve_equation(pass, equation, state, depth)?;
+            let depth = pass.network.depth - 1;
+            let state = pixels::evolve(pass, equation, state, depth)?;
             return Ok(PixelMap::average(pass.side, pass.network.config.reference).apply(state, pass.engine));
         };
         // Blocks column by column: features x (columns x rows).

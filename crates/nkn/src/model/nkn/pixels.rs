@@ -17,9 +17,10 @@ use crate::model::image::{Network, Pass, head_group};
 use crate::Result;
 use crate::convolution::Convolution;
 use crate::domain::connect_pixels;
-use crate::kernel::{MlpShape, RowTable, mlp};
-use crate::model::{Group, evolve_plainly};
-use crate::operator::{Parts, Plan, Purpose, Update, evolve};
+use crate::kernel::{RowTable, mlp};
+use crate::model::equation::Equation;
+use crate::model::parameters::{Group, kernel_shape, reaction_shape};
+use crate::operator::{Plan, Purpose, Update};
 use burn::tensor::{Tensor, TensorData};
 use std::sync::Arc;
 
@@ -45,22 +46,12 @@ impl Graph {
     }
 }
 
-fn kernel_shape(network: &Network) -> Result<MlpShape> {
-    let d = network.config.width;
-    MlpShape::new("kernel", &[&[4], network.config.kernel.as_slice(), &[d * d]].concat())
-}
-
-fn reaction_shape(network: &Network) -> Result<MlpShape> {
-    let d = network.config.width;
-    MlpShape::new("reaction", &[&[2], network.config.reaction.as_slice(), &[d * d]].concat())
-}
-
 /// Kernel, reaction and source of one step's equation.
 pub(crate) fn equation(network: &Network, prefix: &str) -> Result<Vec<Group>> {
     let name = |part: &str| format!("{prefix}{part}");
     Ok(vec![
-        Group::perceptron(&name("kernel"), &kernel_shape(network)?),
-        Group::perceptron(&name("reaction"), &reaction_shape(network)?),
+        Group::perceptron(&name("kernel"), &kernel_shape(&network.config, 2)?),
+        Group::perceptron(&name("reaction"), &reaction_shape(&network.config, 2)?),
         Group::new(&name("source"), vec![(name("source"), vec![network.config.width])]),
     ])
 }
@@ -80,8 +71,8 @@ pub(crate) fn flops(network: &Network, side: usize, samples: usize, depth: usize
     let plan = |depth| Ok(graph(network, (side, samples, depth, false))?.plan.clone());
     // The diagonal block is a product too.
     let layers = |plan: &Plan| 2.0 * d * d * ((plan.edges() + plan.nodes()) * samples * plan.depth) as f64;
-    let kernel = kernel_shape(network)?;
-    let nodes = (side * side) as f64 * reaction_shape(network)?.flops();
+    let kernel = kernel_shape(&network.config, 2)?;
+    let nodes = (side * side) as f64 * reaction_shape(&network.config, 2)?.flops();
     if !images {
         let plan: Arc<Plan> = plan(depth)?;
         return Ok(layers(&plan) + nodes + plan.edges() as f64 * kernel.flops());
@@ -108,16 +99,16 @@ fn graph(network: &Network, key: GraphKey) -> Result<Arc<Graph>> {
     let (side, samples, depth, training) = key;
     let config = &network.config;
     let extent = network.shape.extent;
-    let edges = connect_pixels(side, extent, config.radius, config.quadrature)?;
+    let edges = connect_pixels(side, extent, config.pixel_radius(), config.quadrature)?;
     let places = coordinates(side);
     let mut inputs = Vec::with_capacity(4 * edges.edges());
     for x in 0..edges.nodes() {
         for (y, _) in edges.row(x) {
-            let apart = |axis: usize| (places[y][axis] - places[x][axis]) * extent / 2.0 / config.radius;
+            let apart = |axis: usize| (places[y][axis] - places[x][axis]) * extent / 2.0 / config.pixel_radius();
             inputs.extend([places[x][0], places[x][1], apart(0), apart(1)].map(|v| v as f32));
         }
     }
-    let hidden = kernel_shape(network)?.hidden();
+    let hidden = kernel_shape(&network.config, 2)?.hidden();
     let purpose = Purpose {
         features: config.kernel.last().copied().unwrap_or(4),
         hidden_flops: hidden.map_or(0.0, |hidden| hidden.flops()),
@@ -147,62 +138,32 @@ fn linear(network: &Network, side: usize) -> Result<Arc<Linear>> {
     Ok(linear.clone())
 }
 
-/// The parts of an equation on a graph.
-pub(crate) struct Equation {
-    /// The output of the kernel network's last hidden layer: edges x features.
-    pub features: Tensor<2>,
-    /// Weight and bias of its last layer.
-    pub last_layer: Tensor<1>,
-    /// R: nodes x d².
-    pub reaction: Tensor<2>,
-    /// c: d.
-    pub source: Tensor<1>,
-}
-
-impl Equation {
-    /// That whose groups have this prefix, on the device and in the precision of `like`.
-    pub fn new(pass: &Pass, prefix: &str, graph: &Graph, like: &Tensor<3>) -> Result<Self> {
-        let network = pass.network;
-        let options = (&like.device(), like.dtype());
-        let edges = graph.edges.len() / 4;
-        let inputs = Tensor::<2>::from_data(TensorData::new(graph.edges.clone(), [edges, 4]), options);
-        let points = Tensor::<2>::from_data(TensorData::new(graph.points.clone(), [graph.plan.nodes(), 2]), options);
-        let get = |part: &str| pass.parameters.get(&format!("{prefix}{part}"));
-        let (shape, kernel) = (kernel_shape(network)?, get("kernel"));
-        let (features, split) = match shape.hidden() {
-            Some(hidden) => {
-                let split = hidden.parameters();
-                (mlp(inputs, kernel.clone().slice(0..split), &hidden, pass.engine), split)
-            }
-            None => (inputs, 0),
-        };
-        Ok(Self {
-            features,
-            last_layer: kernel.slice(split..shape.parameters()),
-            reaction: mlp(points, get("reaction"), &reaction_shape(network)?, pass.engine),
-            source: get("source"),
-        })
-    }
+/// The equation whose groups have this prefix.
+pub(crate) fn evaluate(pass: &Pass, prefix: &str, graph: &Graph) -> Result<Equation> {
+    let network = pass.network;
+    let like = pass.parameters.get(&format!("{prefix}source"));
+    let options = (&like.device(), like.dtype());
+    let edges = graph.edges.len() / 4;
+    let inputs = Tensor::<2>::from_data(TensorData::new(graph.edges.clone(), [edges, 4]), options);
+    let points = Tensor::<2>::from_data(TensorData::new(graph.points.clone(), [graph.plan.nodes(), 2]), options);
+    let get = |part: &str| pass.parameters.get(&format!("{prefix}{part}"));
+    let reaction = mlp(points, get("reaction"), &reaction_shape(&network.config, 2)?, pass.engine);
+    let shape = kernel_shape(&network.config, 2)?;
+    Ok(Equation::new(inputs, get("kernel"), &shape, (reaction, get("source")), pass.engine))
 }
 
 /// Some steps of the equation whose groups have this prefix.
 pub(crate) fn steps(pass: &Pass, prefix: &str, state: Tensor<3>, depth: usize) -> Result<Tensor<3>> {
     let [nodes, samples, _] = state.dims();
     let graph = graph(pass.network, (nodes.isqrt(), samples, depth, pass.is_training()))?;
-    evolve_equation(pass, Equation::new(pass, prefix, &graph, &state)?, state, depth)
+    evolve(pass, evaluate(pass, prefix, &graph)?, state, depth)
 }
 
 /// Some steps of an equation.
-pub(crate) fn evolve_equation(pass: &Pass, equation: Equation, initial: Tensor<3>, depth: usize) -> Result<Tensor<3>> {
+pub(crate) fn evolve(pass: &Pass, equation: Equation, initial: Tensor<3>, depth: usize) -> Result<Tensor<3>> {
     let [nodes, samples, _] = initial.dims();
     let graph = graph(pass.network, (nodes.isqrt(), samples, depth, pass.is_training()))?;
-    let Equation { features, last_layer, reaction, source } = equation;
-    let parts = Parts { initial, features, last_layer, reaction, source };
-    if pass.engine.is_fused(&parts.initial.device()) {
-        return Ok(evolve(parts, graph.plan.clone()));
-    }
-    let parts = Parts { initial: parts.initial.clone().swap_dims(0, 1), ..parts };
-    Ok(evolve_plainly(parts, &graph.plan).swap_dims(0, 1))
+    Ok(equation.evolve(initial, &graph.plan, pass.engine))
 }
 
 /// All steps from P (x, b(x)) + p to the reference grid, sample by sample.
@@ -214,7 +175,7 @@ fn plain_steps(pass: &Pass, images: Tensor<3>, weight: Tensor<2>, bias: Tensor<1
     let place = points.matmul(weight.clone().slice([0..d, 0..2]).transpose()) + bias.reshape([1, d]);
     let seen = weight.slice([0..d, 2..inputs]).reshape([d * channels]);
     let state = lift(images, seen, place.reshape([nodes * d]), pass.engine);
-    let state = steps(pass, "", state, pass.network.config.depth)?;
+    let state = steps(pass, "", state, pass.network.depth)?;
     Ok(PixelMap::average(pass.side, pass.network.config.reference).apply(state, pass.engine))
 }
 
@@ -235,6 +196,22 @@ pub(crate) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let pointwise = Convolution { side: network.config.reference, filter: 1, stride: 1, inputs: d, outputs: d };
     let bias = project.clone().slice(d * d..d * d + d);
     Ok(pass.head(pointwise.apply(state, project.slice(0..d * d), Some(bias), None, pass.engine)))
+}
+
+/// The edges of images of a resolution, the kernel's blocks, one per edge, and the reaction matrices of the equation with this prefix.
+pub(crate) fn pixel_blocks(
+    network: &Network,
+    parameters: &ParameterTensors,
+    prefix: &str,
+    side: usize,
+) -> Result<(Arc<Plan>, Vec<f64>, Vec<f64>)> {
+    let graph = graph(network, (side, 1, 1, false))?;
+    let averages = Averages::new();
+    let norms = Norms::Running(&averages);
+    let pass = Pass { network, parameters, norms, side, engine: Engine::Automatic, dropout: None };
+    let equation = evaluate(&pass, prefix, &graph)?;
+    let values = |tensor: Tensor<2>| tensor.into_data().iter::<f64>().collect();
+    Ok((graph.plan.clone(), values(equation.blocks(network.config.width)), values(equation.reaction)))
 }
 
 /// The learned kernel around one pixel.
@@ -262,7 +239,7 @@ pub fn stencil(
     let side = network.shape.side;
     let graph = graph(network, (side, 1, 1, false))?;
     let x = row * side + column;
-    let shape = kernel_shape(network)?;
+    let shape = kernel_shape(&network.config, 2)?;
     let device = burn::tensor::Device::flex();
     let edges: Vec<(usize, (u32, u32, f64))> =
         graph.plan.edge_list().into_iter().enumerate().filter(|(_, edge)| edge.0 as usize == x).collect();
@@ -277,7 +254,7 @@ pub fn stencil(
     let middle = |at: usize| (at as f64 + 0.5) * cell;
     let size = network.config.width * network.config.width;
     Ok(Stencil {
-        radius: network.config.radius,
+        radius: network.config.pixel_radius(),
         at: (middle(row), middle(column)),
         offsets: edges
             .iter()

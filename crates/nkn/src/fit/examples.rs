@@ -1,0 +1,169 @@
+//! What networks learn from and answer about: functions or images.
+
+use super::builder::{Builder, kinds};
+use crate::analysis::{Elliptic, Spectrum, spectrum::spectrum};
+use crate::field::{Images, Samples, mean, relative_l2};
+use crate::model::{Model, Predicting};
+use crate::run::{Data, DataConfig, Problem, RunConfig, RunFolder};
+use crate::task::{Answer, ClassTask, FunctionTask, ImageSplits, TestSet, answers, mistakes};
+use crate::train::{Event, Task, TrainConfig, Trainer};
+use crate::{Error, Result};
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Samples {}
+    impl Sealed for super::Images {}
+}
+
+/// [`Samples`] of functions, or [`Images`] with their classes.
+pub trait Examples: sealed::Sealed + Sized {
+    /// What a network says about them.
+    type Prediction;
+
+    /// Trains.
+    #[doc(hidden)]
+    fn fit<K: kinds::Named>(builder: Builder<K>, train: &Self, test: Option<&Self>) -> Result<Model>;
+
+    /// Predicts.
+    #[doc(hidden)]
+    fn predict(&self, model: &Model, how: &Predicting) -> Result<Self::Prediction>;
+
+    /// How wrong the predictions are.
+    #[doc(hidden)]
+    fn error(&self, model: &Model, how: &Predicting) -> Result<f64>;
+
+    /// The operator behind the layers.
+    #[doc(hidden)]
+    fn elliptic(&self, model: &Model) -> Result<Elliptic>;
+}
+
+impl Model {
+    /// The outputs of functions in physical units, samples x nodes, at any resolution and on any points; or the classes of images.
+    pub fn predict<E: Examples>(&self, examples: &E) -> Result<E::Prediction> {
+        examples.predict(self, &Predicting::default())
+    }
+
+    /// [`Self::predict`] with other settings than the usual ones.
+    pub fn predict_with<E: Examples>(&self, examples: &E, how: &Predicting) -> Result<E::Prediction> {
+        examples.predict(self, how)
+    }
+
+    /// Of functions the mean over samples of ||û - u|| / ||u||, of images the share of wrong answers.
+    pub fn error<E: Examples>(&self, examples: &E) -> Result<f64> {
+        examples.error(self, &Predicting::default())
+    }
+
+    /// [`Self::error`] with other settings than the usual ones.
+    pub fn error_with<E: Examples>(&self, examples: &E, how: &Predicting) -> Result<f64> {
+        examples.error(self, how)
+    }
+
+    /// The probability of every class for images at a resolution, images x classes.
+    pub fn probabilities(&self, images: &Images, side: usize, how: &Predicting) -> Result<Vec<f32>> {
+        self.predict_images(images, side, how)
+    }
+
+    /// The most probable classes of images at a resolution.
+    pub fn classify(&self, images: &Images, side: usize, how: &Predicting) -> Result<Vec<Answer>> {
+        let probabilities = self.predict_images(images, side, how)?;
+        Ok(answers(&probabilities, self.image_network()?.shape.classes))
+    }
+
+    /// The eigenvalues of the operator behind the layers, on the first of the examples.
+    ///
+    /// ```
+    /// # use nkn::{Nkn, problem::poisson};
+    /// let train = poisson::generate(0, 0..4, 9)?;
+    /// let spectrum = Nkn::new().kernel([8]).epochs(2).fit(&train)?.spectrum(&train)?;
+    /// assert_eq!(spectrum.eigenvalues.len(), 9);
+    /// # Ok::<(), nkn::Error>(())
+    /// ```
+    pub fn spectrum<E: Examples>(&self, examples: &E) -> Result<Spectrum> {
+        spectrum(&examples.elliptic(self)?)
+    }
+}
+
+impl Examples for Samples {
+    type Prediction = Vec<f64>;
+
+    fn fit<K: kinds::Named>(builder: Builder<K>, train: &Self, test: Option<&Self>) -> Result<Model> {
+        let data = DataConfig { problem: Problem::Memory, ..DataConfig::default() };
+        let mut config = builder.config(RunConfig { data, ..RunConfig::default() })?;
+        config.model.resolve(train)?;
+        if builder.folder.is_some() {
+            let data = Data::Functions { train: train.clone(), test: test.cloned() };
+            return in_folder(builder, &config, &data);
+        }
+        let task = FunctionTask::new(&config.model, &config.train, train, test, builder.device)?;
+        in_memory(task, &config.train, builder)
+    }
+
+    fn predict(&self, model: &Model, how: &Predicting) -> Result<Vec<f64>> {
+        model.predict_functions(self, how)
+    }
+
+    fn error(&self, model: &Model, how: &Predicting) -> Result<f64> {
+        self.check_relative()?;
+        let prediction = model.predict_functions(self, how)?;
+        Ok(mean(&relative_l2(&prediction, self.output_values()?, self.nodes())))
+    }
+
+    fn elliptic(&self, model: &Model) -> Result<Elliptic> {
+        Elliptic::new(model, self)
+    }
+}
+
+impl Examples for Images {
+    type Prediction = Vec<Answer>;
+
+    fn fit<K: kinds::Named>(builder: Builder<K>, train: &Self, test: Option<&Self>) -> Result<Model> {
+        let usual = RunConfig::of(Problem::Mnist);
+        let data = DataConfig { problem: Problem::Memory, resolution: Some(train.side), ..usual.data };
+        let config = builder.config(RunConfig { data, ..usual })?;
+        let side = config.data.resolution.unwrap_or(train.side);
+        let tests = test.map(|images| TestSet { name: "test", images: images.clone() }).into_iter().collect();
+        let splits = ImageSplits { train: train.clone(), tests, side, tested_at: vec![side] };
+        if builder.folder.is_some() {
+            return in_folder(builder, &config, &Data::Images(splits));
+        }
+        let task = ClassTask::new(&config.model, &config.train, &splits, builder.device)?;
+        in_memory(task, &config.train, builder)
+    }
+
+    fn predict(&self, model: &Model, how: &Predicting) -> Result<Vec<Answer>> {
+        model.classify(self, self.side, how)
+    }
+
+    fn error(&self, model: &Model, how: &Predicting) -> Result<f64> {
+        let answers = model.classify(self, self.side, how)?;
+        Ok(mistakes(&answers, self).len() as f64 / self.count.max(1) as f64)
+    }
+
+    fn elliptic(&self, model: &Model) -> Result<Elliptic> {
+        Elliptic::of_images(model, self.side, 0)
+    }
+}
+
+/// Trains without a folder. A training that was asked to stop gives the best network so far.
+fn in_memory<T: Task, K>(task: T, config: &TrainConfig, builder: Builder<K>) -> Result<Model> {
+    let Builder { initial, should_stop, mut observer, .. } = builder;
+    let mut tell = |event: Event| -> Result<()> {
+        observer(&event);
+        Ok(())
+    };
+    let mut trainer = Trainer { task, config, should_stop: &*should_stop, observer: &mut tell };
+    let mut state = trainer.start(initial)?;
+    trainer.run(&mut state)?;
+    Ok(trainer.model(&state))
+}
+
+/// Trains in a run's folder.
+fn in_folder<K>(builder: Builder<K>, config: &RunConfig, data: &Data) -> Result<Model> {
+    let Builder { device, folder, initial, should_stop, mut observer, .. } = builder;
+    let (path, existing) = folder.expect("asked before");
+    let folder = RunFolder::create(&path, config, existing)?;
+    match folder.train(data, initial, device, &*should_stop, &mut |event| observer(event))? {
+        crate::train::Outcome::Complete => folder.model(),
+        crate::train::Outcome::Interrupted => Err(Error::Stopped),
+    }
+}

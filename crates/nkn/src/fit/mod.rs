@@ -1,0 +1,7 @@
+//! The front door: a network is described, fitted to samples, and asked.
+
+mod builder;
+mod examples;
+
+pub use builder::{Builder, Cnn, Fno, Gkn, MultiscaleCnn, Nkn, Nnn, Preresnet};
+pub use examples::Examples;

@@ -1,0 +1,117 @@
+//! What earlier versions wrote, in today's words. Networks on images once had configuration files, model files and checkpoints of their own; functions had
+//! a `dim` where now the space stands.
+
+use serde_json::{Map, Value, json};
+
+/// Renames a key of a table.
+fn rename(table: &mut Map<String, Value>, old: &str, new: &str) -> bool {
+    let value = table.remove(old);
+    let found = value.is_some();
+    if let Some(value) = value {
+        table.insert(new.into(), value);
+    }
+    found
+}
+
+/// The `[data]`, `[model]` and `[train]` tables of an image run. Tells whether there was something to change.
+pub fn upgrade_config(config: &mut Value) -> bool {
+    let Some(tables) = config.as_object_mut() else { return false };
+    let mut changed = false;
+    if let Some(data) = tables.get_mut("data").and_then(Value::as_object_mut) {
+        for (old, new) in [("side", "resolution"), ("train_images", "train_samples"), ("test_images", "test_samples")] {
+            changed |= rename(data, old, new);
+        }
+    }
+    let mut depth = None;
+    if let Some(model) = tables.get_mut("model").and_then(Value::as_object_mut) {
+        changed |= rename(model, "architecture", "kind");
+        depth = model.remove("depth");
+        changed |= depth.is_some();
+    }
+    let decay = tables.get_mut("train").and_then(|train| train.as_object_mut()?.remove("decay"));
+    if depth.is_none() && decay.is_none() {
+        return changed;
+    }
+    let train = tables.entry("train").or_insert_with(|| json!({}));
+    if let Some(depth) = depth {
+        train["depths"] = json!([depth]);
+    }
+    if let Some(decay) = decay {
+        let kind = if decay == "steps" { json!("milestones") } else { decay };
+        train["schedule"] = json!({ "kind": kind, "by_step": true });
+    }
+    true
+}
+
+/// The header of a model file or a checkpoint of version 1. `defaults` are the `[train]` settings that images had without saying so.
+pub fn upgrade_header(header: &mut Value, defaults: Value) {
+    let Some(table) = header.as_object_mut() else { return };
+    if let Some(dim) = table.remove("dim") {
+        table.insert("space".into(), json!({ "functions": { "dim": dim } }));
+    }
+    let Some(model) = table.remove("classifier") else { return };
+    let train = table.remove("train");
+    let mut config = json!({ "model": model, "train": train.clone().unwrap_or_else(|| json!({})) });
+    upgrade_config(&mut config);
+    let depth = config["train"]["depths"][0].clone();
+    let images = table.remove("images");
+    table.insert("model".into(), config["model"].clone());
+    table.insert("depth".into(), depth);
+    table.insert("space".into(), json!({ "images": images }));
+    if train.is_some() {
+        let mut all = defaults;
+        merge(&mut all, &config["train"]);
+        table.insert("train".into(), all);
+        rename(table, "optimiser_steps", "steps");
+    }
+}
+
+/// Puts the entries of one table over those of another, table by table.
+pub fn merge(below: &mut Value, above: &Value) {
+    match (below, above) {
+        (Value::Object(below), Value::Object(above)) => {
+            for (key, value) in above {
+                merge(below.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (below, above) => *below = above.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_configuration() {
+        let mut config = json!({
+            "data": { "problem": "mnist", "side": 28, "train_images": 100 },
+            "model": { "architecture": "cnn", "depth": 2, "width": 16 },
+            "train": { "epochs": 3, "decay": "steps" },
+        });
+        assert!(upgrade_config(&mut config));
+        let expected = json!({
+            "data": { "problem": "mnist", "resolution": 28, "train_samples": 100 },
+            "model": { "kind": "cnn", "width": 16 },
+            "train": { "epochs": 3, "depths": [2], "schedule": { "kind": "milestones", "by_step": true } },
+        });
+        assert_eq!(config, expected);
+        assert!(!upgrade_config(&mut config));
+    }
+
+    #[test]
+    fn headers() {
+        let mut functions = json!({ "version": 1, "dim": 2, "depth": 4, "model": { "kind": "gkn" } });
+        upgrade_header(&mut functions, json!({}));
+        assert_eq!(functions["space"], json!({ "functions": { "dim": 2 } }));
+        let mut images = json!({
+            "classifier": { "architecture": "nkn", "depth": 2 }, "images": { "side": 28 },
+            "train": { "decay": "cosine", "seed": 7 }, "optimiser_steps": 12,
+        });
+        upgrade_header(&mut images, json!({ "seed": 0, "keep": "last", "schedule": { "floor": 0.0 } }));
+        assert_eq!(images["depth"], 2);
+        assert_eq!(images["steps"], 12);
+        let schedule = json!({ "floor": 0.0, "kind": "cosine", "by_step": true });
+        assert_eq!(images["train"], json!({ "seed": 7, "keep": "last", "depths": [2], "schedule": schedule }));
+    }
+}

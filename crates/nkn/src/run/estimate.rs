@@ -1,0 +1,162 @@
+//! What a training will take, before it begins; and what a step does take.
+
+use super::config::RunConfig;
+use super::data::Data;
+use crate::device::Device;
+use crate::engine::Engine;
+use crate::linalg::{Matrix, gemm_parallel};
+use crate::model::image::Network;
+use crate::model::{Batch, BatchOptions, Block, Kind, Model, Normalisers, Parameters, Predicting, Work, function};
+use crate::seed::Seed;
+use crate::task::{ClassTask, FunctionTask};
+use crate::train::{OptimiserKind, Task, TrainConfig, Trainer};
+use crate::{Error, Result};
+use burn::tensor::DType;
+use std::time::Instant;
+
+/// What a training reaches of the machine's peak, all told: kernel networks on functions, Fourier layers with their small products, image networks.
+const KERNEL_SHARE: f64 = 0.6;
+const FOURIER_SHARE: f64 = 0.2;
+const IMAGE_SHARE: f64 = 0.35;
+/// Affinities are made of exponentials, which are not counted as operations.
+const AFFINITY_SHARE: f64 = 0.15;
+/// A step with the optimiser SOAP against one without.
+const SOAP: f64 = 1.6;
+
+/// What a depth will take.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    /// L.
+    pub depth: usize,
+    /// Number of parameters.
+    pub parameters: usize,
+    /// Operations and memory of a step.
+    pub work: Work,
+    /// Steps of an epoch.
+    pub steps_per_epoch: usize,
+    /// Steps in all.
+    pub steps: usize,
+    /// Of kernel networks on functions: edges, kernel rows, and the order of the products.
+    pub kernel: Option<(usize, usize, String)>,
+    /// Seconds, from the operations and the machine's peak.
+    pub seconds: f64,
+}
+
+/// What each depth of a training will take on a machine with this peak ([`peak_gflops`]).
+pub fn estimate(config: &RunConfig, data: &Data, peak: f64) -> Result<Vec<Estimate>> {
+    let (model, train) = (&config.model, &config.train);
+    train.check()?;
+    let size = train.batch.unwrap_or(data.count()).min(data.count());
+    let steps_per_epoch = data.count().div_ceil(size);
+    let factor = if train.optimiser == OptimiserKind::Soap { SOAP } else { 1.0 };
+    let share = match data {
+        Data::Functions { .. } if model.kind == Kind::Fno => FOURIER_SHARE,
+        Data::Functions { .. } => KERNEL_SHARE,
+        Data::Images(_) if model.kind == Kind::Nnn || model.block == Block::Nnn => AFFINITY_SHARE,
+        Data::Images(_) => IMAGE_SHARE,
+    };
+    let one = |(rung, &depth): (usize, &usize)| -> Result<Estimate> {
+        let (parameters, work, kernel) = match data {
+            Data::Functions { train: samples, .. } => {
+                let normalisers = Normalisers::fit(model, samples)?;
+                let samples = samples.select(&(0..size).collect::<Vec<_>>());
+                let budget = train.memory_gib * (1u64 << 30) as f64;
+                let options = BatchOptions { budget, training: true, ..BatchOptions::new(depth, &Device::Cpu.burn()) };
+                let batch = Batch::new(model, &normalisers, &samples, &options)?;
+                let kernel = batch.kernel().map(|layers| {
+                    let plan = &layers.plan;
+                    (plan.edges(), plan.kernel_rows(), format!("{:?}", plan.order).to_lowercase())
+                });
+                let dim = samples.domain().dim();
+                let space = crate::model::Space::Functions { dim };
+                let parameters = Parameters::layout(model, &space, depth)?.count();
+                (parameters, Work::of(model, dim, &batch, &options)?, kernel)
+            }
+            Data::Images(splits) => {
+                let network = Network::new(model.clone(), splits.shape(), depth)?;
+                let parameters = Parameters { groups: network.groups()? }.count();
+                (parameters, network.work(size)?, None)
+            }
+        };
+        let steps = steps_per_epoch * train.epochs.at(rung);
+        let seconds = factor * work.gflop * steps as f64 / (share * peak);
+        Ok(Estimate { depth, parameters, work, steps_per_epoch, steps, kernel, seconds })
+    };
+    train.depths.iter().enumerate().map(one).collect()
+}
+
+/// Seconds of single training steps at a depth, and the work of one: a measurement, not a training.
+pub fn time_steps(config: &RunConfig, data: &Data, depth: usize, count: usize) -> Result<(Vec<f64>, Work)> {
+    fn run<T: Task>(task: T, config: &TrainConfig, depth: usize, count: usize) -> Result<(Vec<f64>, Work)> {
+        Trainer { task, config, should_stop: &|| false, observer: &mut |_| Ok(()) }.time_steps(depth, count)
+    }
+    let (model, train) = (&config.model, &config.train);
+    match data {
+        Data::Functions { train: samples, .. } => {
+            run(FunctionTask::new(model, train, samples, None, Device::Cpu)?, train, depth, count)
+        }
+        Data::Images(splits) => run(ClassTask::new(model, train, splits, Device::Cpu)?, train, depth, count),
+    }
+}
+
+/// The same for predictions of all training samples, with random weights.
+pub fn time_predictions(config: &RunConfig, data: &Data, depth: usize, count: usize) -> Result<(Vec<f64>, Work)> {
+    let model = &config.model;
+    let device = Device::Cpu.burn();
+    let seed = Seed::new(0);
+    match data {
+        Data::Functions { train: samples, .. } => {
+            let normalisers = Normalisers::fit(model, samples)?;
+            let budget = config.train.memory_gib * (1u64 << 30) as f64;
+            let options = BatchOptions { budget, ..BatchOptions::new(depth, &device) };
+            let batch = Batch::new(model, &normalisers, samples, &options)?;
+            let dim = samples.domain().dim();
+            let parameters = Parameters::init(model, &crate::model::Space::Functions { dim }, depth, seed)?;
+            let seconds = time(count, || {
+                let tensors = parameters.tensors(&device, DType::F32);
+                function::forward(model, &tensors, &batch, Engine::Automatic).map(|_| ())
+            })?;
+            Ok((seconds, Work::of(model, dim, &batch, &options)?))
+        }
+        Data::Images(splits) => {
+            let task = ClassTask::new(model, &config.train, splits, Device::Cpu)?;
+            let network = Network::new(model.clone(), splits.shape(), depth)?;
+            let parameters = Parameters::init(model, &task.space(), depth, seed)?;
+            let model: Model = task.model(depth, parameters, task.averages(depth)?);
+            let how = Predicting::default();
+            let seconds = time(count, || {
+                let tensors = model.parameters.tensors(&device, DType::F32);
+                network.probabilities(&tensors, &model, &splits.train, splits.side, &how).map(|_| ())
+            })?;
+            let work = network.work(splits.train.count)?;
+            // A training step has two more products for each of the forward pass.
+            Ok((seconds, Work { gflop: work.gflop / 3.0, ..work }))
+        }
+    }
+}
+
+fn time(count: usize, mut run: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
+    let one = |_| {
+        let begun = Instant::now();
+        run()?;
+        Ok::<f64, Error>(begun.elapsed().as_secs_f64())
+    };
+    (0..count).map(one).collect()
+}
+
+/// The machine's measured f32 matrix product on all threads, in units of 10^9 operations per second: the best of several sizes.
+pub fn peak_gflops() -> f64 {
+    let measure = |size: usize| {
+        let values: Vec<f32> = (0..size * size).map(|i| (i % 17) as f32).collect();
+        let mut result = vec![0.0f32; size * size];
+        let matrix = Matrix::new(&values, size, size);
+        let repeats = (1usize << 33) / size.pow(3);
+        let seconds = (0..repeats.clamp(3, 32)).map(|_| {
+            let begun = Instant::now();
+            gemm_parallel(&mut result, 0.0, 1.0, matrix, matrix);
+            begun.elapsed().as_secs_f64()
+        });
+        2.0 * (size as f64).powi(3) / seconds.fold(f64::INFINITY, f64::min) / 1e9
+    };
+    [512, 1024, 2048].into_iter().map(measure).fold(0.0, f64::max)
+}

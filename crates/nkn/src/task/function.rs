@@ -1,0 +1,296 @@
+//! Learning a function from a function: the loss is the relative L2 error in physical units, or the mean square.
+
+use crate::device::Device;
+use crate::engine::Engine;
+use crate::field::{Samples, Symmetry, check_square, mean, moved, relative_l2};
+use crate::model::parameters::ParameterTensors;
+use crate::model::{Averages, Batch, BatchOptions, Model, ModelConfig, Normalisers, Parameters, Space, Work, function};
+use crate::seed::{Seed, uniform};
+use crate::train::{Augment, LossKind, Measure, Place, Task, TrainConfig};
+use crate::{Error, Result};
+use burn::tensor::{DType, Tensor, TensorData};
+
+/// Samples per batch of an evaluation: bounds its memory.
+const PIECE: usize = 128;
+
+/// Keeps the square root's derivative finite where prediction and truth agree exactly.
+const TINY: f64 = 1e-30;
+
+/// A training on functions.
+pub(crate) struct FunctionTask<'a> {
+    model: &'a ModelConfig,
+    config: &'a TrainConfig,
+    train: &'a Samples,
+    test: Option<&'a Samples>,
+    device: Device,
+    normalisers: Normalisers,
+    /// What was prepared for the depth that is trained.
+    depth: Option<AtDepth>,
+}
+
+struct AtDepth {
+    options: BatchOptions,
+    /// The whole set as one batch, where every step sees it.
+    fixed: Option<FunctionBatch>,
+    train: Evaluation,
+    test: Option<Evaluation>,
+}
+
+/// Some samples, ready for the network, and their outputs.
+pub(crate) struct FunctionBatch {
+    inputs: Batch,
+    truth: Tensor<2>,
+}
+
+impl<'a> FunctionTask<'a> {
+    /// A training with checked settings.
+    pub(crate) fn new(
+        model: &'a ModelConfig,
+        config: &'a TrainConfig,
+        train: &'a Samples,
+        test: Option<&'a Samples>,
+        device: Device,
+    ) -> Result<Self> {
+        model.check_for(&Space::Functions { dim: train.domain().dim() })?;
+        config.check()?;
+        if config.loss == LossKind::CrossEntropy {
+            let hint = "cross entropy is for images";
+            return Err(Error::invalid("train.loss", "relative_l2 or mse for functions", "cross_entropy", hint));
+        }
+        if config.augment == Augment::Square {
+            check_square(train.domain())?;
+        }
+        if config.loss == LossKind::RelativeL2 {
+            train.check_relative()?;
+        }
+        if let Some(test) = test {
+            test.check_relative()?;
+        }
+        let normalisers = Normalisers::fit(model, train)?;
+        Ok(Self { model, config, train, test, device, normalisers, depth: None })
+    }
+
+    fn options(&self, depth: usize, training: bool) -> BatchOptions {
+        let device = self.device.burn();
+        let device = if training { device.autodiff() } else { device };
+        let budget = self.config.memory_gib * (1u64 << 30) as f64;
+        BatchOptions { budget, training, ..BatchOptions::new(depth, &device) }
+    }
+
+    fn at_depth(&self) -> &AtDepth {
+        self.depth.as_ref().expect("a depth has begun")
+    }
+
+    fn prepare(&self, options: &BatchOptions, samples: &Samples) -> Result<FunctionBatch> {
+        let inputs = Batch::new(self.model, &self.normalisers, samples, options)?;
+        let truth = TensorData::new(samples.output_values()?.to_vec(), [samples.count(), samples.nodes()]);
+        Ok(FunctionBatch { inputs, truth: Tensor::from_data(truth, (&options.device, options.dtype)) })
+    }
+
+    /// Samples of one step.
+    fn batch_size(&self) -> usize {
+        self.config.batch.unwrap_or(self.count()).min(self.count())
+    }
+
+    fn is_full_batch(&self) -> bool {
+        self.batch_size() == self.count()
+    }
+
+    /// Divides the lift's weight of each field by the field's root mean square, so that h starts with size one whether
+    /// the data are normalised or not: without this a load of size 400 starts the network far from anything useful.
+    fn scale_lift(&self, parameters: &mut Parameters) -> Result<()> {
+        let dim = self.train.domain().dim();
+        let columns = dim + self.model.fields.len();
+        for (index, (name, normaliser)) in self.model.fields.iter().zip(&self.normalisers.fields).enumerate() {
+            let values = normaliser.encode(&self.train.field(name)?.values);
+            let size = mean(&values.iter().map(|v| v * v).collect::<Vec<_>>()).sqrt();
+            if size > 0.0 && size.is_finite() {
+                let weight = &mut parameters.group_mut("lift").values[..columns * self.model.width];
+                for row in weight.chunks_exact_mut(columns) {
+                    row[dim + index] /= size as f32;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The symmetry of each sample in an epoch.
+    fn symmetries(&self, place: Place) -> Vec<Symmetry> {
+        let seed = Seed::new(self.config.seed).derive("augment", place.rung as u64);
+        let mut rng = seed.derive("epoch", place.epoch as u64).rng();
+        (0..self.count()).map(|_| Symmetry(uniform(&mut rng, 0.0, 8.0) as u8 % 8)).collect()
+    }
+
+    fn errors(&self, evaluation: &Evaluation, model: &Model) -> Result<Vec<f64>> {
+        evaluation.errors(self.model, &model.parameters)
+    }
+
+    fn measures_of(&self, split: &str, samples: &Samples, errors: &[f64]) -> Vec<Measure> {
+        let squares: Vec<f64> = errors.iter().map(|e| e * e).collect();
+        let resolution = samples.domain().resolution();
+        vec![
+            Measure::new(split, resolution, "relative_l2", mean(errors)),
+            Measure::new(split, resolution, "relative_l2_squared", mean(&squares)),
+        ]
+    }
+}
+
+impl Task for FunctionTask<'_> {
+    type Batch = FunctionBatch;
+
+    fn config(&self) -> &ModelConfig {
+        self.model
+    }
+
+    fn space(&self) -> Space {
+        Space::Functions { dim: self.train.domain().dim() }
+    }
+
+    fn device(&self) -> burn::tensor::Device {
+        self.device.burn().autodiff()
+    }
+
+    fn resolution(&self) -> usize {
+        self.train.domain().resolution()
+    }
+
+    fn count(&self) -> usize {
+        self.train.count()
+    }
+
+    fn begin(&mut self, depth: usize) -> Result<Work> {
+        let options = self.options(depth, true);
+        let is_fixed = self.is_full_batch() && self.config.augment == Augment::None;
+        let fixed = is_fixed.then(|| self.prepare(&options, self.train)).transpose()?;
+        let dim = self.train.domain().dim();
+        let work = match &fixed {
+            Some(batch) => Work::of(self.model, dim, &batch.inputs, &options)?,
+            None => {
+                let first: Vec<usize> = (0..self.batch_size()).collect();
+                let batch = Batch::new(self.model, &self.normalisers, &self.train.select(&first), &options)?;
+                Work::of(self.model, dim, &batch, &options)?
+            }
+        };
+        let evaluation =
+            |samples: &Samples| Evaluation::new(self.model, &self.normalisers, samples, self.options(depth, false));
+        let test = self.test.map(evaluation).transpose()?;
+        self.depth = Some(AtDepth { fixed, train: evaluation(self.train)?, test, options });
+        Ok(work)
+    }
+
+    fn random(&self, rung: usize, depth: usize) -> Result<Parameters> {
+        let seed = Seed::new(self.config.seed).derive("parameters", rung as u64);
+        let mut parameters = Parameters::init(self.model, &self.space(), depth, seed)?;
+        self.scale_lift(&mut parameters)?;
+        Ok(parameters)
+    }
+
+    fn order(&self, place: Place) -> Vec<usize> {
+        let seed = Seed::new(self.config.seed).derive("shuffle", place.rung as u64);
+        seed.derive("epoch", place.epoch as u64).permutation(self.count())
+    }
+
+    fn fixed(&self) -> Option<&FunctionBatch> {
+        self.at_depth().fixed.as_ref()
+    }
+
+    fn batch(&self, place: Place, indices: &[usize]) -> Result<FunctionBatch> {
+        let mut samples = self.train.select(indices);
+        if self.config.augment == Augment::Square {
+            let all = self.symmetries(place);
+            let own: Vec<Symmetry> = indices.iter().map(|&index| all[index]).collect();
+            samples = moved(&samples, &own, &self.config.vectors)?;
+        }
+        self.prepare(&self.at_depth().options, &samples)
+    }
+
+    fn loss(
+        &self,
+        weights: &ParameterTensors,
+        batch: &FunctionBatch,
+        _: u64,
+        _: &mut Averages,
+    ) -> Result<Tensor<1>> {
+        let prediction = function::forward(self.model, weights, &batch.inputs, Engine::Automatic)?;
+        Ok(loss(self.config.loss, prediction, batch.truth.clone()))
+    }
+
+    fn training_error(&self, model: &Model) -> Result<Vec<Measure>> {
+        let errors = self.errors(&self.at_depth().train, model)?;
+        Ok(self.measures_of("train", self.train, &errors))
+    }
+
+    fn test(&self, model: &Model) -> Result<Option<Measure>> {
+        Ok(self.measures(model)?.into_iter().next())
+    }
+
+    fn measures(&self, model: &Model) -> Result<Vec<Measure>> {
+        match (self.test, &self.at_depth().test) {
+            (Some(samples), Some(test)) => Ok(self.measures_of("test", samples, &self.errors(test, model)?)),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn model(&self, depth: usize, parameters: Parameters, averages: Averages) -> Model {
+        let normalisers = self.normalisers.clone();
+        Model { config: self.model.clone(), space: self.space(), depth, parameters, averages, normalisers }
+    }
+}
+
+/// A set of samples, prepared once and asked many times.
+struct Evaluation {
+    batches: Vec<Batch>,
+    truth: Vec<f64>,
+    nodes: usize,
+    options: BatchOptions,
+}
+
+impl Evaluation {
+    fn new(config: &ModelConfig, normalisers: &Normalisers, samples: &Samples, options: BatchOptions) -> Result<Self> {
+        let indices: Vec<usize> = (0..samples.count()).collect();
+        let batches = indices
+            .chunks(PIECE)
+            .map(|piece| Batch::new(config, normalisers, &samples.select(piece), &options))
+            .collect::<Result<_>>()?;
+        Ok(Self { batches, truth: samples.output_values()?.to_vec(), nodes: samples.nodes(), options })
+    }
+
+    /// The relative L2 error of each sample.
+    fn errors(&self, config: &ModelConfig, parameters: &Parameters) -> Result<Vec<f64>> {
+        let tensors = parameters.tensors(&self.options.device, self.options.dtype);
+        let mut prediction = Vec::with_capacity(self.truth.len());
+        for batch in &self.batches {
+            let output = function::forward(config, &tensors, batch, Engine::Automatic)?;
+            prediction.extend(output.cast(DType::F64).into_data().iter::<f64>());
+        }
+        Ok(relative_l2(&prediction, &self.truth, self.nodes))
+    }
+}
+
+/// The loss of a batch; prediction and truth are samples x nodes in physical units.
+pub(crate) fn loss(kind: LossKind, prediction: Tensor<2>, truth: Tensor<2>) -> Tensor<1> {
+    let difference = prediction - truth.clone();
+    match kind {
+        LossKind::Mse => (difference.clone() * difference).mean(),
+        LossKind::RelativeL2 | LossKind::CrossEntropy => {
+            let norm = |values: Tensor<2>| (values.clone() * values).sum_dim(1);
+            let error = (norm(difference) + TINY).sqrt();
+            (error / norm(truth).sqrt()).mean()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_by_hand() {
+        let device = Device::Cpu.burn();
+        let prediction = Tensor::<2>::from_data([[1.0, 1.0], [0.0, 3.0]], &device);
+        let truth = Tensor::<2>::from_data([[1.0, 0.0], [0.0, 2.0]], &device);
+        let value = |kind| loss(kind, prediction.clone(), truth.clone()).into_scalar::<f64>();
+        assert!((value(LossKind::RelativeL2) - 0.75).abs() < 1e-6);
+        assert!((value(LossKind::Mse) - 0.5).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,11 @@
+//! What is learned: a function from a function, or the class of an image. A task knows the batch, the loss and the measures; all else is the
+//! trainer's, and the same for both.
+
+mod class;
+mod function;
+
+pub(crate) use class::{ClassTask, answers, measure};
+pub use class::{Answer, ImageSplits, Mistake, TestSet, mistakes};
+pub(crate) use function::FunctionTask;
+#[cfg(test)]
+pub(crate) use function::loss;

@@ -1,0 +1,108 @@
+//! What the trainer must know of what is learned: a batch, its loss, and the measures. `task/` has the two kinds: a function from a function,
+//! and the class of an image.
+
+use crate::Result;
+use crate::model::parameters::ParameterTensors;
+use crate::model::{Averages, Kind, Model, ModelConfig, Parameters, Space, Work};
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+/// Something that can be learned from samples by steps.
+pub(crate) trait Task {
+    /// Some samples, ready for the network.
+    type Batch;
+
+    /// The network.
+    fn config(&self) -> &ModelConfig;
+
+    /// What it acts on.
+    fn space(&self) -> Space;
+
+    /// Where the weights of a step live: with derivatives.
+    fn device(&self) -> Device;
+
+    /// Nodes along a side of the training samples.
+    fn resolution(&self) -> usize;
+
+    /// The number of samples to learn from.
+    fn count(&self) -> usize;
+
+    /// Prepares all that stays the same at a depth, and says what a step takes.
+    fn begin(&mut self, depth: usize) -> Result<Work>;
+
+    /// Random weights for a rung of the ladder.
+    fn random(&self, rung: usize, depth: usize) -> Result<Parameters>;
+
+    /// Averages before the first step, for networks that normalise by batches.
+    fn averages(&self, _depth: usize) -> Result<Averages> {
+        Ok(Averages::new())
+    }
+
+    /// All samples in the order of an epoch.
+    fn order(&self, place: Place) -> Vec<usize>;
+
+    /// The batch that every step of this depth sees, if they all see the same.
+    fn fixed(&self) -> Option<&Self::Batch> {
+        None
+    }
+
+    /// Samples as a step of this epoch sees them.
+    fn batch(&self, place: Place, indices: &[usize]) -> Result<Self::Batch>;
+
+    /// The loss of a batch. What batch normalisations saw is left in `seen`.
+    fn loss(&self, weights: &ParameterTensors, batch: &Self::Batch, step: u64, seen: &mut Averages)
+    -> Result<Tensor<1>>;
+
+    /// The errors on the training samples; the first decides the contest for the best weights.
+    fn training_error(&self, model: &Model) -> Result<Vec<Measure>>;
+
+    /// The measure that is followed while training, if there is something to test with.
+    fn test(&self, model: &Model) -> Result<Option<Measure>>;
+
+    /// All measures of a finished depth besides the training error.
+    fn measures(&self, model: &Model) -> Result<Vec<Measure>>;
+
+    /// The network with these numbers.
+    fn model(&self, depth: usize, parameters: Parameters, averages: Averages) -> Model;
+
+    /// Whether the weights of one depth can be used at another: not where every layer has its own.
+    fn can_deepen(&self) -> bool {
+        can_deepen(self.config())
+    }
+}
+
+/// Whether the weights of one depth can be used at another: not where every layer has its own.
+pub fn can_deepen(config: &ModelConfig) -> bool {
+    matches!(config.kind, Kind::Nkn | Kind::Gkn)
+}
+
+/// A place in a training: randomness is derived from it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Position on the ladder.
+    pub rung: usize,
+    /// Epochs done at this depth.
+    pub epoch: usize,
+}
+
+/// A number that says how good a network is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// The samples: `train`, `test`, `validation`, `official`.
+    pub split: String,
+    /// Nodes along a side, or the number of points.
+    pub resolution: usize,
+    /// `relative_l2`, `relative_l2_squared`, `error_rate`.
+    pub metric: String,
+    /// The value.
+    pub value: f64,
+    /// Of images: how many of each class (rows) got which answer (columns).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub confusion: Vec<Vec<usize>>,
+}
+
+impl Measure {
+    pub(crate) fn new(split: &str, resolution: usize, metric: &str, value: f64) -> Self {
+        Self { split: split.into(), resolution, metric: metric.into(), value, confusion: Vec::new() }
+    }
+}
