@@ -3,9 +3,8 @@
 use crate::Global;
 use anyhow::{Result, bail};
 use clap::Args;
-use nkn::model::Kind;
 use nkn::run::RunFolder;
-use nkn::train::{Initialisation, PerDepth};
+use nkn::train::{Initialisation, PerDepth, can_deepen};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -29,22 +28,21 @@ pub struct Options {
 
 /// Runs the command.
 pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
-    super::images::refuse(&options.run, "deepen")?;
     let from = RunFolder::open(&options.run)?;
     let model = from.model()?;
-    if options.to <= model.depth {
+    let run = options.run.display();
+    if options.to <= model.depth() {
         bail!(
-            "--to: expected more than {}, the depth of {}, got {}\n  hint: deeper networks start from shallower ones",
-            model.depth,
-            options.run.display(),
+            "--to: expected more than {}, the depth of {run}, got {}\n  hint: deeper networks start from shallower ones",
+            model.depth(),
             options.to
         );
     }
     let mut config = from.config()?;
-    if config.model.kind == Kind::Fno {
+    if !can_deepen(&config.model) {
         bail!(
-            "{}: expected a network whose layers share their weights (nkn or gkn), got fno\n  hint: train the depth itself: nkn train {} --set train.depths=[{}]",
-            options.run.display(),
+            "{run}: expected a network whose layers share their weights (nkn or gkn), got {}\n  hint: train the depth itself: nkn train {} --set train.depths=[{}]",
+            config.model.kind,
             options.run.join("config.toml").display(),
             options.to
         );
@@ -62,5 +60,5 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         options.run.with_file_name(name)
     });
     let folder = RunFolder::create(&out, &config, options.destination.existing())?;
-    super::train::train(global, &folder, &data, Some(model.parameters))
+    super::train::train(global, &folder, &data, Some(model.parameters().clone()))
 }

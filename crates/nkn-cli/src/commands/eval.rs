@@ -1,17 +1,17 @@
-//! `nkn eval`: errors on data of any resolution.
+//! `nkn eval`: errors at any resolution.
 
 use crate::report::{MatrixRow, ReportData, ResolutionMatrix, render};
 use crate::{Global, progress};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use nkn::Device;
-use nkn::domain::{Domain, Quadrature};
-use nkn::field::{Samples, mean, relative_l2};
-use nkn::io::{Need, read_dataset, write_atomically};
-use nkn::model::{BatchOptions, Model};
-use nkn::run::{Problem, RunConfig, RunFolder};
-use serde::Serialize;
-use std::path::PathBuf;
+use nkn::Samples;
+use nkn::domain::Quadrature;
+use nkn::io::{Need, read_dataset, read_images, write_atomically};
+use nkn::model::{Model, Predicting};
+use nkn::run::{Data, RunConfig, RunFolder};
+use nkn::task::TestSet;
+use nkn::train::Measure;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Options of `nkn eval`.
@@ -19,13 +19,13 @@ use std::process::ExitCode;
 pub struct Options {
     /// The folder of a trained run
     run: PathBuf,
-    /// A data set with inputs and u [default: the run's own test samples]
+    /// A data set with inputs and u, or images with labels [default: the run's own test samples]
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// Points per side: the run's test samples at other resolutions, such as 16,31,61
+    /// Points or pixels per side: the run's test samples at other resolutions, such as 16,31,61
     #[arg(long, value_delimiter = ',', value_name = "S")]
     resolution: Vec<usize>,
-    /// Quadrature rules to compare: mean,overlap,stencil [default: the one that fits training and resolution]
+    /// Functions: quadrature rules to compare: mean,overlap,stencil [default: the one that fits training and resolution]
     #[arg(long, value_delimiter = ',', value_name = "RULE")]
     quadrature: Vec<Quadrature>,
     /// Memory that a prediction may take, in GiB
@@ -36,81 +36,128 @@ pub struct Options {
     depth: Option<usize>,
 }
 
-/// The errors of one depth at one resolution.
-#[derive(Serialize)]
+/// A measure of one depth with one rule.
 pub struct Row {
     /// The rule that was asked for, or "default".
     pub quadrature: String,
     /// L.
     pub depth: usize,
-    /// Nodes per side, or number of points.
-    pub resolution: usize,
-    /// Mean relative L2 error.
-    pub relative_l2: f64,
-    /// Mean of its square.
-    pub relative_l2_squared: f64,
+    /// What was measured.
+    pub measure: Measure,
+}
+
+/// What a run is tested with.
+pub enum TestSets {
+    /// Functions, at one resolution each.
+    Functions(Vec<Samples>),
+    /// Images, each at all of these sides.
+    Images(Vec<TestSet>, Vec<usize>),
+}
+
+impl TestSets {
+    /// A run's own test samples, at their own resolution or at others.
+    pub fn of(config: &RunConfig, resolutions: &[usize]) -> Result<Self> {
+        if !config.data.problem.is_images() && !resolutions.is_empty() {
+            return Ok(Self::Functions(config.data.tests_at(resolutions, &progress::generating())?));
+        }
+        match config.data.load_with(&progress::generating())? {
+            Data::Functions { test, .. } => {
+                let hint = "the run has no test samples\n  hint: give some with --data";
+                Ok(Self::Functions(vec![test.context(hint)?]))
+            }
+            Data::Images(splits) => {
+                let sides = if resolutions.is_empty() { splits.tested_at } else { resolutions.to_vec() };
+                Ok(Self::Images(splits.tests, sides))
+            }
+        }
+    }
+
+    fn read(path: &Path, config: &RunConfig, resolutions: &[usize]) -> Result<Self> {
+        if config.data.problem.is_images() {
+            let images = read_images(path, true)?;
+            let sides = if resolutions.is_empty() { vec![images.side] } else { resolutions.to_vec() };
+            return Ok(Self::Images(vec![TestSet { name: "data", images }], sides));
+        }
+        if !resolutions.is_empty() {
+            bail!(
+                "--resolution: a data file of functions has one resolution\n  hint: leave out --data to use the run's test samples"
+            );
+        }
+        Ok(Self::Functions(vec![read_dataset(path, Need::Output)?]))
+    }
+
+    /// The measures of a model on all of them.
+    pub fn measure(&self, model: &Model, how: &Predicting) -> Result<Vec<Measure>> {
+        let mut all = Vec::new();
+        match self {
+            Self::Functions(sets) => {
+                for samples in sets {
+                    all.extend(model.measures(samples, "test", None, how)?);
+                }
+            }
+            Self::Images(tests, sides) => {
+                for (test, &side) in tests.iter().flat_map(|test| sides.iter().map(move |side| (test, side))) {
+                    all.extend(model.measures(&test.images, test.name, Some(side), how)?);
+                }
+            }
+        }
+        Ok(all)
+    }
 }
 
 /// Runs the command.
 pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
-    super::images::refuse(&options.run, "eval")?;
     let folder = RunFolder::open(&options.run)?;
     let config = folder.config()?;
-    let sets: Vec<Samples> = match &options.data {
-        Some(path) => {
-            if !options.resolution.is_empty() {
-                bail!(
-                    "--resolution: a data file has one resolution\n  hint: leave out --data to generate the run's test samples"
-                );
-            }
-            vec![read_dataset(path, Need::Output)?]
-        }
-        None if options.resolution.is_empty() => {
-            let test = config.data.load_with(&progress::generating())?.test;
-            vec![test.ok_or_else(|| anyhow::anyhow!("the run has no test samples\n  hint: give some with --data"))?]
-        }
-        None => config.data.tests_at(&options.resolution, &progress::generating())?,
+    let sets = match &options.data {
+        Some(path) => TestSets::read(path, &config, &options.resolution)?,
+        None => TestSets::of(&config, &options.resolution)?,
     };
-    let depths = match options.depth {
-        Some(depth) => vec![depth],
-        None => folder.depths(),
-    };
+    ensure!(
+        options.quadrature.is_empty() || matches!(sets, TestSets::Functions(_)),
+        "--quadrature: images have one rule\n  hint: leave it out"
+    );
+    let depths = options.depth.map_or_else(|| folder.depths(), |depth| vec![depth]);
+    ensure!(!depths.is_empty(), "{}: no depth is finished\n  hint: continue it with --resume", options.run.display());
     let rules: Vec<Option<Quadrature>> = match options.quadrature.as_slice() {
         [] => vec![None],
         rules => rules.iter().copied().map(Some).collect(),
     };
-    let mut csv = String::from("run,model,depth,seed,epoch,split,resolution,quadrature,metric,value\n");
     if !global.json {
-        println!("{:>6} {:>11} {:>11} {:>13} {:>13}", "depth", "resolution", "quadrature", "relative L2", "squared");
+        println!("{:>6} {:>11} {:>11} {:>11} {:>20} {:>11}", "depth", "samples", "resolution", "quadrature", "measure", "value");
     }
+    let mut csv = String::from("run,model,depth,seed,epoch,split,resolution,quadrature,metric,value\n");
+    let (run, kind, seed) = (name(&folder), config.model.kind, config.train.seed);
     let mut rows = Vec::new();
     for depth in depths {
         let model = folder.model_at(depth)?;
-        for (&rule, samples) in rules.iter().flat_map(|rule| sets.iter().map(move |samples| (rule, samples))) {
-            let row = evaluate_within(&model, samples, rule, options.memory_gib)?;
-            let (run, kind, seed) = (name(&folder), config.model.kind, config.train.seed);
-            let Row { quadrature, resolution, relative_l2, relative_l2_squared, .. } = &row;
-            for (metric, value) in [("relative_l2", relative_l2), ("relative_l2_squared", relative_l2_squared)] {
-                csv += &format!("{run},{kind},{depth},{seed},,test,{resolution},{quadrature},{metric},{value:e}\n");
+        for &quadrature in &rules {
+            let how = Predicting {
+                quadrature,
+                memory_gib: options.memory_gib,
+                device: global.device,
+                ..Predicting::default()
+            };
+            let rule = quadrature.map_or("default".into(), |rule| rule.to_string());
+            for measure in sets.measure(&model, &how)? {
+                let Measure { split, resolution, metric, value, .. } = &measure;
+                csv += &format!("{run},{kind},{depth},{seed},,{split},{resolution},{rule},{metric},{value:e}\n");
+                if global.json {
+                    let line = serde_json::json!({ "depth": depth, "split": split, "resolution": resolution, "quadrature": rule, "metric": metric, "value": value });
+                    println!("{line}");
+                } else {
+                    println!("{depth:>6} {split:>11} {resolution:>11} {rule:>11} {metric:>20} {value:>11.3e}");
+                }
+                rows.push(Row { quadrature: rule.clone(), depth, measure });
             }
-            if global.json {
-                println!("{}", serde_json::to_string(&row)?);
-            } else {
-                println!(
-                    "{depth:>6} {resolution:>11} {quadrature:>11} {relative_l2:>13.3e} {relative_l2_squared:>13.3e}"
-                );
-            }
-            rows.push(row);
         }
     }
     write_atomically(&folder.path().join("eval.csv"), csv.as_bytes())?;
-    if sets.len() > 1 {
+    let page = matrix(trained_at(&config)?, &rows);
+    if page.resolutions.len() > 1 {
         let path = folder.path().join("eval.html");
-        let page = ReportData {
-            title: format!("{}: errors by resolution", name(&folder)),
-            matrix: Some(matrix(trained_at(&config)?, &rows)),
-            ..ReportData::default()
-        };
+        let title = format!("{run}: errors by resolution");
+        let page = ReportData { title, matrix: Some(page), ..ReportData::default() };
         write_atomically(&path, render(&page).as_bytes())?;
         eprintln!("{}", path.display());
     }
@@ -119,22 +166,21 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
 
 /// Nodes along the first axis of the training grid.
 pub fn trained_at(config: &RunConfig) -> Result<usize> {
-    Ok(match config.data.problem {
-        Problem::Poisson => config.data.points,
-        _ => match config.data.resolution {
-            Some(resolution) => resolution,
-            None => resolution_of(&config.data.load()?.train),
-        },
-    })
+    match config.data.resolution {
+        Some(resolution) => Ok(resolution),
+        None => Ok(config.data.load()?.resolution()),
+    }
 }
 
-/// The rows as a matrix of depth and rule against resolution.
+/// The rows as a matrix of depth and rule against resolution: of each measure that counts, not its square.
 pub fn matrix(trained_at: usize, rows: &[Row]) -> ResolutionMatrix {
-    let mut resolutions: Vec<usize> = rows.iter().map(|row| row.resolution).collect();
+    let first = rows.first().map(|row| row.measure.split.clone());
+    let counts = |row: &&Row| row.measure.metric != "relative_l2_squared" && Some(&row.measure.split) == first.as_ref();
+    let mut resolutions: Vec<usize> = rows.iter().filter(counts).map(|row| row.measure.resolution).collect();
     resolutions.sort_unstable();
     resolutions.dedup();
     let mut result = ResolutionMatrix { trained_at, resolutions, rows: Vec::new() };
-    for row in rows {
+    for row in rows.iter().filter(counts) {
         let is_same = |entry: &MatrixRow| entry.depth == row.depth && entry.quadrature == row.quadrature;
         let index = result.rows.iter().position(is_same).unwrap_or_else(|| {
             result.rows.push(MatrixRow {
@@ -145,8 +191,8 @@ pub fn matrix(trained_at: usize, rows: &[Row]) -> ResolutionMatrix {
             });
             result.rows.len() - 1
         });
-        if let Some(column) = result.resolutions.iter().position(|&r| r == row.resolution) {
-            result.rows[index].test[column] = Some(row.relative_l2);
+        if let Some(column) = result.resolutions.iter().position(|&r| r == row.measure.resolution) {
+            result.rows[index].test[column] = Some(row.measure.value);
         }
     }
     result
@@ -155,31 +201,4 @@ pub fn matrix(trained_at: usize, rows: &[Row]) -> ResolutionMatrix {
 /// The folder's own name.
 pub fn name(folder: &RunFolder) -> String {
     folder.path().file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-/// The error of a model on samples.
-pub fn evaluate(model: &Model, samples: &Samples, quadrature: Option<Quadrature>) -> Result<Row> {
-    evaluate_within(model, samples, quadrature, 8.0)
-}
-
-fn evaluate_within(model: &Model, samples: &Samples, quadrature: Option<Quadrature>, gib: f64) -> Result<Row> {
-    let budget = gib * (1u64 << 30) as f64;
-    let options = BatchOptions { quadrature, budget, ..BatchOptions::new(model.depth, &Device::flex()) };
-    let prediction = model.predict_with(samples, &options)?;
-    let errors = relative_l2(&prediction, samples.output()?, samples.nodes());
-    Ok(Row {
-        quadrature: quadrature.map_or("default".into(), |rule| rule.to_string()),
-        depth: model.depth,
-        resolution: resolution_of(samples),
-        relative_l2: mean(&errors),
-        relative_l2_squared: mean(&errors.iter().map(|e| e * e).collect::<Vec<_>>()),
-    })
-}
-
-/// Nodes along the first axis, or the number of points.
-pub fn resolution_of(samples: &Samples) -> usize {
-    match &samples.domain {
-        Domain::Grid(grid) => grid.shape()[0],
-        cloud => cloud.len(),
-    }
 }

@@ -3,10 +3,9 @@
 use crate::Global;
 use anyhow::{Result, bail};
 use clap::Args;
-use nkn::Device;
 use nkn::domain::Quadrature;
-use nkn::io::{Need, read_dataset, read_model, write_dataset};
-use nkn::model::BatchOptions;
+use nkn::io::{Need, read_dataset, read_images, write_atomically, write_dataset};
+use nkn::model::{Model, Predicting, Space};
 use nkn::run::RunFolder;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,44 +15,67 @@ use std::process::ExitCode;
 pub struct Options {
     /// The folder of a trained run, or a model file
     run: PathBuf,
-    /// The inputs: an .npz file with the run's input fields, at any resolution
+    /// The inputs at any resolution: a data set with the run's input fields; or images (.npz with an array `images`, .npy, idx or PNG)
     input: PathBuf,
-    /// The file to write: the inputs and the predicted u
+    /// The file to write: of functions a data set with the inputs and the predicted u, of images a table (.csv) with class and probabilities
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
-    /// Another quadrature rule than the one of training
+    /// Functions: another quadrature rule than the one of training
     #[arg(long)]
     quadrature: Option<Quadrature>,
+    /// Memory that a prediction may take, in GiB
+    #[arg(long, default_value_t = 4.0)]
+    memory_gib: f64,
     /// Replace a file that is already there
     #[arg(long)]
     force: bool,
 }
 
 /// Runs the command.
-pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
+pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     if options.out.exists() && !options.force {
         bail!("{}: exists already\n  hint: replace it with --force, or choose another name", options.out.display());
     }
     let model = match options.run.is_file() {
-        true => read_model(&options.run)?,
-        false => {
-            super::images::refuse(&options.run, "predict")?;
-            RunFolder::open(&options.run)?.model()?
-        }
+        true => Model::load(&options.run)?,
+        false => RunFolder::open(&options.run)?.model()?,
     };
-    let mut samples = read_dataset(&options.input, Need::Inputs)?;
-    if samples.domain.dim() != model.dim {
-        bail!(
-            "{}: expected points in {} dimensions, got {}\n  hint: the model was trained in {} dimensions",
-            options.input.display(),
-            model.dim,
-            samples.domain.dim(),
-            model.dim
-        );
+    let how = Predicting {
+        quadrature: options.quadrature,
+        memory_gib: options.memory_gib,
+        device: global.device,
+        ..Predicting::default()
+    };
+    match model.space() {
+        Space::Functions { .. } => functions(options, &model, &how),
+        Space::Images(shape) => images(options, &model, shape.classes, &how),
     }
-    let batch = BatchOptions { quadrature: options.quadrature, ..BatchOptions::new(model.depth, &Device::flex()) };
-    samples.output = Some(model.predict_with(&samples, &batch)?);
+}
+
+fn functions(options: &Options, model: &Model, how: &Predicting) -> Result<ExitCode> {
+    let samples = read_dataset(&options.input, Need::Inputs)?;
+    let prediction = model.predict_with(&samples, how)?;
+    let samples = samples.output("u", prediction)?;
     write_dataset(&options.out, &samples)?;
-    eprintln!("{}: {} samples on {} nodes", options.out.display(), samples.count, samples.nodes());
+    eprintln!("{}: {} samples on {} nodes", options.out.display(), samples.count(), samples.nodes());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One line per image: its number, its class, and the probability of every class.
+fn images(options: &Options, model: &Model, classes: usize, how: &Predicting) -> Result<ExitCode> {
+    if options.quadrature.is_some() {
+        bail!("--quadrature: images have one rule\n  hint: leave it out");
+    }
+    let images = read_images(&options.input, false)?;
+    let probabilities = model.probabilities(&images, images.side, how)?;
+    let names: Vec<String> = (0..classes).map(|class| format!("p{class}")).collect();
+    let mut table = format!("image,class,{}\n", names.join(","));
+    for (image, row) in probabilities.chunks_exact(classes).enumerate() {
+        let class = (0..classes).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap_or(0);
+        let row: Vec<String> = row.iter().map(|p| format!("{p:e}")).collect();
+        table += &format!("{image},{class},{}\n", row.join(","));
+    }
+    write_atomically(&options.out, table.as_bytes())?;
+    eprintln!("{}: {} images of {} x {} pixels", options.out.display(), images.count, images.side, images.side);
     Ok(ExitCode::SUCCESS)
 }

@@ -3,19 +3,12 @@
 use crate::Global;
 use anyhow::Result;
 use clap::Args;
-use nkn::analysis::spectrum::spectrum;
-use nkn::analysis::{Elliptic, Spectrum};
-use nkn::field::Samples;
+use nkn::analysis::{Elliptic, Stability};
 use nkn::io::write_atomically;
-use nkn::model::{Kind, Model};
-use nkn::run::RunFolder;
+use nkn::model::{Block, Model};
+use nkn::run::{Data, RunFolder};
 use std::path::PathBuf;
 use std::process::ExitCode;
-
-/// Up to this size the matrix is formed and all eigenvalues are computed.
-const DENSE_LIMIT: usize = 2000;
-/// Eigenvalues at each end beyond that.
-const WANTED: usize = 20;
 
 /// Options of `nkn spectrum`.
 #[derive(Args)]
@@ -27,45 +20,25 @@ pub struct Options {
     depth: Option<usize>,
 }
 
-/// The spectrum of one depth.
-pub struct DepthSpectrum {
-    /// L.
-    pub depth: usize,
-    /// dt.
-    pub step: f64,
-    /// Eigenvalues of the elliptic operator.
-    pub spectrum: Spectrum,
-    /// The smallest depth from which the steps are stable.
-    pub stable_from: Option<usize>,
-}
-
-impl DepthSpectrum {
-    /// The spectrum of a model on the first of the samples.
-    pub fn of(model: &Model, samples: &Samples) -> Result<Self> {
-        let operator = Elliptic::new(model, samples)?;
-        let spectrum = spectrum(&operator, DENSE_LIMIT, WANTED)?;
-        // A GKN layer has no time step that a greater depth would shrink.
-        let stable_from = match model.config.kind {
-            Kind::Nkn => spectrum.stable_depth(model.config.time),
-            Kind::Gkn | Kind::Fno => None,
-        };
-        Ok(Self { depth: model.depth, step: operator.step(), spectrum, stable_from })
-    }
+/// The operators of a network: one, or one for each step of the nonlocal block of a residual network.
+fn operators(model: &Model, data: &Data) -> Result<Vec<Elliptic>> {
+    Ok(match data {
+        Data::Functions { train, .. } => vec![Elliptic::new(model, train)?],
+        Data::Images(splits) => {
+            let steps = if model.config().block == Block::Nkn { model.depth() } else { 1 };
+            (0..steps).map(|step| Elliptic::of_images(model, splits.side, step)).collect::<nkn::Result<_>>()?
+        }
+    })
 }
 
 /// Runs the command.
 pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
-    super::images::refuse(&options.run, "spectrum")?;
     let folder = RunFolder::open(&options.run)?;
     let data = folder.config()?.data.load_with(&crate::progress::generating())?;
-    let depths = match options.depth {
-        Some(depth) => vec![depth],
-        None => folder.depths(),
-    };
+    let depths = options.depth.map_or_else(|| folder.depths(), |depth| vec![depth]);
     if !global.json {
-        println!(
-            "eigenvalues λ of the elliptic operator (R - L_k for NKN, 1 - R - A_k for GKN) on the first training sample"
-        );
+        let samples = if matches!(data, Data::Images(_)) { "images" } else { "the first training sample" };
+        println!("eigenvalues λ of the elliptic operator (R - L_k for NKN, 1 - R - A_k for GKN) on {samples}");
         println!(
             "{:>6} {:>9} {:>12} {:>12} {:>15} {:>15} {:>8} {:>13}",
             "depth", "dt", "max Re λ", "min Re λ", "max |1 - dt λ|", "min sym. part", "stable", "stable from L"
@@ -73,36 +46,40 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     }
     let mut csv = String::from("depth,real,imaginary\n");
     for depth in depths {
-        let result = DepthSpectrum::of(&folder.model_at(depth)?, &data.train)?;
-        let s = &result.spectrum;
-        for (real, imaginary) in &s.eigenvalues {
-            csv += &format!("{depth},{real:e},{imaginary:e}\n");
-        }
-        let amplification = s.amplification(result.step);
-        if global.json {
-            println!(
-                "{}",
-                serde_json::json!({
-                    "depth": depth, "step": result.step, "largest_real": s.largest_real, "smallest_real": s.smallest_real,
-                    "amplification": amplification, "smallest_symmetric": s.smallest_symmetric,
-                    "stable": s.is_stable(result.step), "stable_from": result.stable_from, "complete": s.complete, "residual": s.residual,
-                })
-            );
-            continue;
-        }
-        println!(
-            "{depth:>6} {:>9.4} {:>12.4} {:>12.4} {amplification:>15.6} {:>15.4} {:>8} {:>13}",
-            result.step,
-            s.largest_real,
-            s.smallest_real,
-            s.smallest_symmetric,
-            if s.is_stable(result.step) { "yes" } else { "no" },
-            result.stable_from.map_or("none".into(), |depth| depth.to_string()),
-        );
-        if !s.complete {
-            println!("       (ends of the spectrum by a Krylov method, residual {:.1e})", s.residual);
+        let model = folder.model_at(depth)?;
+        for operator in operators(&model, &data)? {
+            let result = Stability::of(&model, &operator)?;
+            for (real, imaginary) in &result.spectrum.eigenvalues {
+                csv += &format!("{depth},{real:e},{imaginary:e}\n");
+            }
+            show(global, &result);
         }
     }
     write_atomically(&folder.path().join("spectrum.csv"), csv.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn show(global: &Global, result: &Stability) {
+    let (s, depth, amplification) = (&result.spectrum, result.depth, result.amplification());
+    if global.json {
+        let line = serde_json::json!({
+            "depth": depth, "step": result.step, "largest_real": s.largest_real, "smallest_real": s.smallest_real,
+            "amplification": amplification, "smallest_symmetric": s.smallest_symmetric,
+            "stable": result.is_stable(), "stable_from": result.stable_from, "complete": s.complete, "residual": s.residual,
+        });
+        println!("{line}");
+        return;
+    }
+    println!(
+        "{depth:>6} {:>9.4} {:>12.4} {:>12.4} {amplification:>15.6} {:>15.4} {:>8} {:>13}",
+        result.step,
+        s.largest_real,
+        s.smallest_real,
+        s.smallest_symmetric,
+        if result.is_stable() { "yes" } else { "no" },
+        result.stable_from.map_or("none".into(), |depth| depth.to_string()),
+    );
+    if !s.complete {
+        println!("       (ends of the spectrum by a Krylov method, residual {:.1e})", s.residual);
+    }
 }

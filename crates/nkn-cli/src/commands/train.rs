@@ -1,15 +1,11 @@
 //! `nkn train`: from a configuration file to a run's folder.
 
-use super::images;
 use crate::Global;
 use crate::progress::{Progress, should_stop, stop_on_ctrl_c};
-use crate::reproduce::runner::estimate;
 use anyhow::Result;
 use clap::Args;
-use nkn::Device;
-use nkn::classify::ImageRunConfig;
-use nkn::model::{Batch, BatchOptions, Normalisers, Parameters, Work};
-use nkn::run::{Data, RunConfig, RunFolder};
+use nkn::model::Parameters;
+use nkn::run::{Data, RunConfig, RunFolder, estimate, peak_gflops};
 use nkn::train::Outcome;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,7 +20,7 @@ pub struct Options {
     set: Vec<String>,
     #[command(flatten)]
     destination: super::Destination,
-    /// Only say what the run would take: parameters, kernel rows, operations, memory
+    /// Only say what the run would take: parameters, kernel rows, operations, memory, time
     #[arg(long)]
     dry_run: bool,
 }
@@ -35,13 +31,6 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         let name = options.config.file_stem().unwrap_or_default();
         Path::new("runs").join(name)
     });
-    if images::is_image_config(&options.config) {
-        let config = ImageRunConfig::read(&options.config, &options.set)?;
-        if options.dry_run {
-            return images::dry_run(global, &config);
-        }
-        return images::train(global, &config, &out, options.destination.existing());
-    }
     let config = RunConfig::read(&options.config, &options.set)?;
     let data = config.data.load_with(&crate::progress::generating())?;
     let config = config.resolve(&data)?;
@@ -56,7 +45,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
 pub fn train(global: &Global, folder: &RunFolder, data: &Data, initial: Option<Parameters>) -> Result<ExitCode> {
     stop_on_ctrl_c()?;
     let mut progress = Progress::new(global);
-    let outcome = folder.train(data, initial, Device::flex(), &should_stop, &mut |event| progress.show(event));
+    let outcome = folder.train(data, initial, global.device, &should_stop, &mut |event| progress.show(event));
     progress.finish();
     match outcome? {
         Outcome::Complete => {
@@ -77,49 +66,31 @@ pub fn train(global: &Global, folder: &RunFolder, data: &Data, initial: Option<P
 
 /// What the run would take, per depth.
 fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<ExitCode> {
-    let normalisers = Normalisers::fit(&config.model, &data.train)?;
-    let dim = data.train.domain.dim();
-    let count = config.train.batch.unwrap_or(data.train.count).min(data.train.count);
-    let samples = data.train.select(&(0..count).collect::<Vec<_>>());
-    let expected = estimate(config, &data.train, super::bench::peak_gflops())?;
-    for (rung, &depth) in config.train.depths.iter().enumerate() {
-        let budget = config.train.memory_gib * (1u64 << 30) as f64;
-        let batch_options = BatchOptions { budget, training: true, ..BatchOptions::new(depth, &Device::flex()) };
-        let batch = Batch::new(&config.model, &normalisers, &samples, &batch_options)?;
-        let work = Work::of(&config.model, dim, &batch, &batch_options)?;
-        let steps = data.train.count.div_ceil(count) * config.train.epochs.at(rung);
-        let seconds = expected[rung].1;
-        let mut line = serde_json::json!({
-            "depth": depth,
-            "parameters": config.model.parameter_count(dim, depth)?,
-            "nodes": samples.nodes(),
-            "gflop_per_step": work.gflop,
-            "gflop_per_epoch": work.gflop * data.train.count.div_ceil(count) as f64,
-            "steps": steps,
-            "memory_mb": work.bytes / 1e6,
-            "expected_seconds": seconds,
-        });
-        let mut kernel = String::new();
-        if let Some(layers) = batch.kernel() {
-            let plan = &layers.plan;
-            let order = format!("{:?}", plan.order).to_lowercase();
-            kernel = format!(", {} edges, {} kernel rows, order {order}", plan.edges(), plan.kernel_rows());
-            line["edges"] = plan.edges().into();
-            line["kernel_rows"] = plan.kernel_rows().into();
-            line["order"] = order.into();
-        }
+    for one in estimate(config, data, peak_gflops())? {
+        let per_epoch = one.work.gflop * one.steps_per_epoch as f64;
         if global.json {
+            let (edges, rows, order) = one.kernel.map_or((None, None, None), |(e, r, o)| (Some(e), Some(r), Some(o)));
+            let line = serde_json::json!({
+                "depth": one.depth, "parameters": one.parameters, "resolution": data.resolution(),
+                "gflop_per_step": one.work.gflop, "gflop_per_epoch": per_epoch, "steps": one.steps,
+                "memory_mb": one.work.bytes / 1e6, "expected_seconds": one.seconds,
+                "edges": edges, "kernel_rows": rows, "order": order,
+            });
             println!("{line}");
-        } else {
-            println!(
-                "L = {depth}: {} parameters, {} nodes{kernel}, {:.2} GFLOP a step, {:.2} an epoch, {steps} steps, {:.0} MB, about {seconds:.0} s",
-                line["parameters"],
-                samples.nodes(),
-                work.gflop,
-                work.gflop * data.train.count.div_ceil(count) as f64,
-                work.bytes / 1e6,
-            );
+            continue;
         }
+        let kernel = one.kernel.as_ref().map_or(String::new(), |(edges, rows, order)| {
+            format!(", {edges} edges, {rows} kernel rows, order {order}")
+        });
+        println!(
+            "{}: {} parameters{kernel}, {:.2} GFLOP a step, {per_epoch:.2} an epoch, {} steps, {:.0} MB, about {:.0} s",
+            config.model.title(one.depth),
+            one.parameters,
+            one.work.gflop,
+            one.steps,
+            one.work.bytes / 1e6,
+            one.seconds
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,9 @@ mod arnoldi;
 mod elliptic;
 mod green;
 pub mod spectrum;
+mod stability;
 
 pub use elliptic::Elliptic;
 pub use green::effective_green;
 pub use spectrum::{LinearOperator, Spectrum};
+pub use stability::{QUICK_LIMIT, Stability};

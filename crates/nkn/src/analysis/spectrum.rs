@@ -11,6 +11,11 @@ use super::arnoldi::{End, arnoldi};
 use crate::{Error, Result};
 use faer::{Mat, Side};
 
+/// Unknowns up to which all eigenvalues are computed.
+pub const DENSE_LIMIT: usize = 2000;
+/// Eigenvalues at each end of the spectrum of larger operators.
+pub const WANTED: usize = 20;
+
 /// A square matrix, known by what it does to a vector.
 pub trait LinearOperator {
     /// The number of rows.

@@ -3,7 +3,7 @@
 use super::examples::Examples;
 use crate::domain::Quadrature;
 use crate::io::legacy::merge;
-use crate::model::{Block, Kind, Model, Parameters};
+use crate::model::{Block, Model, Parameters};
 use crate::run::{Existing, RunConfig};
 use crate::train::{Event, OptimiserKind, PerDepth};
 use crate::{Device, Error, Result};

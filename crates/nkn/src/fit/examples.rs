@@ -1,12 +1,13 @@
 //! What networks learn from and answer about: functions or images.
 
 use super::builder::{Builder, kinds};
-use crate::analysis::{Elliptic, Spectrum, spectrum::spectrum};
-use crate::field::{Images, Samples, mean, relative_l2};
+use crate::analysis::spectrum::{DENSE_LIMIT, WANTED, spectrum};
+use crate::analysis::{Elliptic, Spectrum};
+use crate::field::{Images, Samples};
 use crate::model::{Model, Predicting};
 use crate::run::{Data, DataConfig, Problem, RunConfig, RunFolder};
-use crate::task::{Answer, ClassTask, FunctionTask, ImageSplits, TestSet, answers, mistakes};
-use crate::train::{Event, Task, TrainConfig, Trainer};
+use crate::task::{Answer, ClassTask, FunctionTask, ImageSplits, TestSet, answers, function_measures, image_measure};
+use crate::train::{Event, Measure, Task, TrainConfig, Trainer};
 use crate::{Error, Result};
 
 mod sealed {
@@ -28,9 +29,15 @@ pub trait Examples: sealed::Sealed + Sized {
     #[doc(hidden)]
     fn predict(&self, model: &Model, how: &Predicting) -> Result<Self::Prediction>;
 
-    /// How wrong the predictions are.
+    /// How good the predictions are; images are first brought to the resolution, if one is given.
     #[doc(hidden)]
-    fn error(&self, model: &Model, how: &Predicting) -> Result<f64>;
+    fn measures(
+        &self,
+        model: &Model,
+        split: &str,
+        resolution: Option<usize>,
+        how: &Predicting,
+    ) -> Result<Vec<Measure>>;
 
     /// The operator behind the layers.
     #[doc(hidden)]
@@ -50,12 +57,19 @@ impl Model {
 
     /// Of functions the mean over samples of ||û - u|| / ||u||, of images the share of wrong answers.
     pub fn error<E: Examples>(&self, examples: &E) -> Result<f64> {
-        examples.error(self, &Predicting::default())
+        let measures = examples.measures(self, "test", None, &Predicting::default())?;
+        Ok(measures[0].value)
     }
 
-    /// [`Self::error`] with other settings than the usual ones.
-    pub fn error_with<E: Examples>(&self, examples: &E, how: &Predicting) -> Result<f64> {
-        examples.error(self, how)
+    /// All measures of examples, which are called `split` in tables; the first is [`Self::error`]. Images are first brought to the resolution, if one is given.
+    pub fn measures<E: Examples>(
+        &self,
+        examples: &E,
+        split: &str,
+        resolution: Option<usize>,
+        how: &Predicting,
+    ) -> Result<Vec<Measure>> {
+        examples.measures(self, split, resolution, how)
     }
 
     /// The probability of every class for images at a resolution, images x classes.
@@ -79,7 +93,7 @@ impl Model {
     /// # Ok::<(), nkn::Error>(())
     /// ```
     pub fn spectrum<E: Examples>(&self, examples: &E) -> Result<Spectrum> {
-        spectrum(&examples.elliptic(self)?)
+        spectrum(&examples.elliptic(self)?, DENSE_LIMIT, WANTED)
     }
 }
 
@@ -102,10 +116,18 @@ impl Examples for Samples {
         model.predict_functions(self, how)
     }
 
-    fn error(&self, model: &Model, how: &Predicting) -> Result<f64> {
-        self.check_relative()?;
-        let prediction = model.predict_functions(self, how)?;
-        Ok(mean(&relative_l2(&prediction, self.output_values()?, self.nodes())))
+    fn measures(
+        &self,
+        model: &Model,
+        split: &str,
+        resolution: Option<usize>,
+        how: &Predicting,
+    ) -> Result<Vec<Measure>> {
+        if let Some(resolution) = resolution {
+            return self.coarsen(resolution)?.measures(model, split, None, how);
+        }
+        let truth = self.output_values()?;
+        Ok(function_measures(split, self, &model.predict_functions(self, how)?, truth))
     }
 
     fn elliptic(&self, model: &Model) -> Result<Elliptic> {
@@ -134,9 +156,15 @@ impl Examples for Images {
         model.classify(self, self.side, how)
     }
 
-    fn error(&self, model: &Model, how: &Predicting) -> Result<f64> {
-        let answers = model.classify(self, self.side, how)?;
-        Ok(mistakes(&answers, self).len() as f64 / self.count.max(1) as f64)
+    fn measures(
+        &self,
+        model: &Model,
+        split: &str,
+        resolution: Option<usize>,
+        how: &Predicting,
+    ) -> Result<Vec<Measure>> {
+        let side = resolution.unwrap_or(self.side);
+        Ok(vec![image_measure(split, side, &model.classify(self, side, how)?, self)])
     }
 
     fn elliptic(&self, model: &Model) -> Result<Elliptic> {

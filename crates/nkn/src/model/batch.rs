@@ -158,10 +158,10 @@ impl Batch {
             })
             .collect::<Result<_>>()?;
         let layers = match config.kind {
-            Kind::Nkn | Kind::Gkn => {
+            Kind::Fno => Layers::Fourier(fourier_layers(config, normalisers, samples, options)?),
+            _ => {
                 Layers::Kernel(Box::new(KernelLayers::new(config, normalisers, samples, &encoded, options)?))
             }
-            Kind::Fno => Layers::Fourier(fourier_layers(config, normalisers, samples, options)?),
         };
         let output = normalisers.output.on(training, &samples.domain)?;
         let decode = (!output.mean.is_empty()).then(|| {

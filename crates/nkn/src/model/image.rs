@@ -4,7 +4,7 @@ use super::config::{Block, Kind, ModelConfig};
 use super::layers::flatten;
 use super::nkn::linear::Linear;
 use super::nkn::pixels as nkn;
-use super::parameters::{Group, ParameterTensors, Parameters};
+use super::parameters::{Group, ParameterTensors};
 use super::space::{ImageShape, Space};
 use super::work::Work;
 use super::{cnn, multiscale_cnn, nnn, preresnet};

@@ -32,7 +32,7 @@ impl Work {
         let hidden = evaluated.map_or((0.0, 0.0), |shape| perceptron(&shape, rows, options.training));
         let reaction = match config.kind {
             Kind::Nkn => perceptron(&reaction_shape(config, dim)?, nodes, options.training),
-            Kind::Gkn | Kind::Fno => (0.0, 0.0),
+            _ => (0.0, 0.0),
         };
         Ok(Self { gflop: (cost.flops + hidden.0 + reaction.0) / 1e9, bytes: cost.bytes + hidden.1 + reaction.1 })
     }

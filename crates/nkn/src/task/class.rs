@@ -108,7 +108,7 @@ impl<'a> ClassTask<'a> {
         let how = Predicting { device: self.device, ..Predicting::default() };
         let tensors = model.parameters.tensors(&self.device.burn(), DType::F32);
         let probabilities = self.network().probabilities(&tensors, model, &test.images, side, &how)?;
-        Ok(measure(test.name, side, &answers(&probabilities, CLASSES), &test.images))
+        Ok(image_measure(test.name, side, &answers(&probabilities, CLASSES), &test.images))
     }
 }
 
@@ -233,7 +233,7 @@ pub(crate) fn answers(probabilities: &[f32], classes: usize) -> Vec<Answer> {
 }
 
 /// The error rate and the confusion matrix.
-pub(crate) fn measure(split: &str, side: usize, answers: &[Answer], images: &Images) -> Measure {
+pub(crate) fn image_measure(split: &str, side: usize, answers: &[Answer], images: &Images) -> Measure {
     let mut confusion = vec![vec![0; CLASSES]; CLASSES];
     for (answer, &truth) in answers.iter().zip(&images.labels) {
         confusion[usize::from(truth)][answer.class] += 1;
@@ -294,7 +294,7 @@ mod tests {
         rows[2 * CLASSES + 2] = 0.5;
         let answers = answers(&rows, CLASSES);
         assert_eq!(answers[1], Answer { class: 7, probability: 0.6 });
-        let measure = measure("test", 1, &answers, &images);
+        let measure = image_measure("test", 1, &answers, &images);
         assert!((measure.value - 1.0 / 3.0).abs() < 1e-12);
         assert_eq!((measure.confusion[1][1], measure.confusion[0][7], measure.confusion[2][2]), (1, 1, 1));
         assert_eq!(mistakes(&answers, &images), [Mistake { image: 1, truth: 0, answer: answers[1] }]);

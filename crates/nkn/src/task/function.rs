@@ -61,10 +61,7 @@ impl<'a> FunctionTask<'a> {
             check_square(train.domain())?;
         }
         if config.loss == LossKind::RelativeL2 {
-            train.check_relative()?;
-        }
-        if let Some(test) = test {
-            test.check_relative()?;
+            train.check_trainable()?;
         }
         let normalisers = Normalisers::fit(model, train)?;
         Ok(Self { model, config, train, test, device, normalisers, depth: None })
@@ -121,18 +118,23 @@ impl<'a> FunctionTask<'a> {
         (0..self.count()).map(|_| Symmetry(uniform(&mut rng, 0.0, 8.0) as u8 % 8)).collect()
     }
 
-    fn errors(&self, evaluation: &Evaluation, model: &Model) -> Result<Vec<f64>> {
-        evaluation.errors(self.model, &model.parameters)
+    fn measures_of(&self, split: &str, samples: &Samples, evaluation: &Evaluation, model: &Model) -> Result<Vec<Measure>> {
+        let prediction = evaluation.predict(self.model, &model.parameters)?;
+        Ok(function_measures(split, samples, &prediction, &evaluation.truth))
     }
+}
 
-    fn measures_of(&self, split: &str, samples: &Samples, errors: &[f64]) -> Vec<Measure> {
-        let squares: Vec<f64> = errors.iter().map(|e| e * e).collect();
-        let resolution = samples.domain().resolution();
-        vec![
-            Measure::new(split, resolution, "relative_l2", mean(errors)),
-            Measure::new(split, resolution, "relative_l2_squared", mean(&squares)),
-        ]
-    }
+/// The mean relative error and the mean of its square, over the samples that are not zero everywhere.
+pub(crate) fn function_measures(split: &str, samples: &Samples, prediction: &[f64], truth: &[f64]) -> Vec<Measure> {
+    let mut errors = relative_l2(prediction, truth, samples.nodes());
+    let mut truths = truth.chunks_exact(samples.nodes());
+    errors.retain(|_| truths.next().is_some_and(|truth| truth.iter().any(|&u| u != 0.0)));
+    let squares: Vec<f64> = errors.iter().map(|e| e * e).collect();
+    let resolution = samples.domain().resolution();
+    vec![
+        Measure::new(split, resolution, "relative_l2", mean(&errors)),
+        Measure::new(split, resolution, "relative_l2_squared", mean(&squares)),
+    ]
 }
 
 impl Task for FunctionTask<'_> {
@@ -216,8 +218,7 @@ impl Task for FunctionTask<'_> {
     }
 
     fn training_error(&self, model: &Model) -> Result<Vec<Measure>> {
-        let errors = self.errors(&self.at_depth().train, model)?;
-        Ok(self.measures_of("train", self.train, &errors))
+        self.measures_of("train", self.train, &self.at_depth().train, model)
     }
 
     fn test(&self, model: &Model) -> Result<Option<Measure>> {
@@ -226,7 +227,7 @@ impl Task for FunctionTask<'_> {
 
     fn measures(&self, model: &Model) -> Result<Vec<Measure>> {
         match (self.test, &self.at_depth().test) {
-            (Some(samples), Some(test)) => Ok(self.measures_of("test", samples, &self.errors(test, model)?)),
+            (Some(samples), Some(test)) => self.measures_of("test", samples, test, model),
             _ => Ok(Vec::new()),
         }
     }
@@ -241,7 +242,6 @@ impl Task for FunctionTask<'_> {
 struct Evaluation {
     batches: Vec<Batch>,
     truth: Vec<f64>,
-    nodes: usize,
     options: BatchOptions,
 }
 
@@ -252,18 +252,17 @@ impl Evaluation {
             .chunks(PIECE)
             .map(|piece| Batch::new(config, normalisers, &samples.select(piece), &options))
             .collect::<Result<_>>()?;
-        Ok(Self { batches, truth: samples.output_values()?.to_vec(), nodes: samples.nodes(), options })
+        Ok(Self { batches, truth: samples.output_values()?.to_vec(), options })
     }
 
-    /// The relative L2 error of each sample.
-    fn errors(&self, config: &ModelConfig, parameters: &Parameters) -> Result<Vec<f64>> {
+    fn predict(&self, config: &ModelConfig, parameters: &Parameters) -> Result<Vec<f64>> {
         let tensors = parameters.tensors(&self.options.device, self.options.dtype);
         let mut prediction = Vec::with_capacity(self.truth.len());
         for batch in &self.batches {
             let output = function::forward(config, &tensors, batch, Engine::Automatic)?;
             prediction.extend(output.cast(DType::F64).into_data().iter::<f64>());
         }
-        Ok(relative_l2(&prediction, &self.truth, self.nodes))
+        Ok(prediction)
     }
 }
 

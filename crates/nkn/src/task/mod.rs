@@ -4,8 +4,8 @@
 mod class;
 mod function;
 
-pub(crate) use class::{ClassTask, answers, measure};
+pub(crate) use class::{ClassTask, answers, image_measure};
 pub use class::{Answer, ImageSplits, Mistake, TestSet, mistakes};
-pub(crate) use function::FunctionTask;
+pub(crate) use function::{FunctionTask, function_measures};
 #[cfg(test)]
 pub(crate) use function::loss;

@@ -1,7 +1,6 @@
 //! The training loop: a ladder of depths, each trained from the best weights of the one before.
 
 use super::config::{Initialisation, Keep, TrainConfig};
-use super::optimiser::Optimiser;
 use super::schedule::ScheduleKind;
 use super::state::{DepthResult, Event, Outcome, Record, State};
 use super::step::step;

@@ -13,13 +13,14 @@
 use crate::model::layers::lift;
 use super::linear::Linear;
 use crate::model::maps::PixelMap;
-use crate::model::image::{Network, Pass, head_group};
+use crate::model::image::{Averages, Network, Norms, Pass, head_group};
 use crate::Result;
 use crate::convolution::Convolution;
 use crate::domain::connect_pixels;
+use crate::engine::Engine;
 use crate::kernel::{RowTable, mlp};
 use crate::model::equation::Equation;
-use crate::model::parameters::{Group, kernel_shape, reaction_shape};
+use crate::model::parameters::{Group, ParameterTensors, kernel_shape, reaction_shape};
 use crate::operator::{Plan, Purpose, Update};
 use burn::tensor::{Tensor, TensorData};
 use std::sync::Arc;
