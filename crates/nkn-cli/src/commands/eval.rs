@@ -166,7 +166,7 @@ fn evaluate_within(model: &Model, samples: &Samples, quadrature: Option<Quadratu
     let budget = gib * (1u64 << 30) as f64;
     let options = BatchOptions { quadrature, budget, ..BatchOptions::new(model.depth, &Device::flex()) };
     let prediction = model.predict_with(samples, &options)?;
-    let errors = relative_l2(&prediction, samples.output()?, samples.nodes());
+    let errors = relative_l2(&prediction, samples.output_values()?, samples.nodes());
     Ok(Row {
         quadrature: quadrature.map_or("default".into(), |rule| rule.to_string()),
         depth: model.depth,
@@ -178,7 +178,7 @@ fn evaluate_within(model: &Model, samples: &Samples, quadrature: Option<Quadratu
 
 /// Nodes along the first axis, or the number of points.
 pub fn resolution_of(samples: &Samples) -> usize {
-    match &samples.domain {
+    match samples.domain() {
         Domain::Grid(grid) => grid.shape()[0],
         cloud => cloud.len(),
     }

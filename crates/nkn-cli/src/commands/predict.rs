@@ -41,19 +41,20 @@ pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
             RunFolder::open(&options.run)?.model()?
         }
     };
-    let mut samples = read_dataset(&options.input, Need::Inputs)?;
-    if samples.domain.dim() != model.dim {
+    let samples = read_dataset(&options.input, Need::Inputs)?;
+    if samples.domain().dim() != model.dim {
         bail!(
             "{}: expected points in {} dimensions, got {}\n  hint: the model was trained in {} dimensions",
             options.input.display(),
             model.dim,
-            samples.domain.dim(),
+            samples.domain().dim(),
             model.dim
         );
     }
     let batch = BatchOptions { quadrature: options.quadrature, ..BatchOptions::new(model.depth, &Device::flex()) };
-    samples.output = Some(model.predict_with(&samples, &batch)?);
+    let prediction = model.predict_with(&samples, &batch)?;
+    let samples = samples.output("u", prediction)?;
     write_dataset(&options.out, &samples)?;
-    eprintln!("{}: {} samples on {} nodes", options.out.display(), samples.count, samples.nodes());
+    eprintln!("{}: {} samples on {} nodes", options.out.display(), samples.count(), samples.nodes());
     Ok(ExitCode::SUCCESS)
 }

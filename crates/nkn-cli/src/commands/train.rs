@@ -78,8 +78,8 @@ pub fn train(global: &Global, folder: &RunFolder, data: &Data, initial: Option<P
 /// What the run would take, per depth.
 fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<ExitCode> {
     let normalisers = Normalisers::fit(&config.model, &data.train)?;
-    let dim = data.train.domain.dim();
-    let count = config.train.batch.unwrap_or(data.train.count).min(data.train.count);
+    let dim = data.train.domain().dim();
+    let count = config.train.batch.unwrap_or(data.train.count()).min(data.train.count());
     let samples = data.train.select(&(0..count).collect::<Vec<_>>());
     let expected = estimate(config, &data.train, super::bench::peak_gflops())?;
     for (rung, &depth) in config.train.depths.iter().enumerate() {
@@ -87,14 +87,14 @@ fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<ExitCode>
         let batch_options = BatchOptions { budget, training: true, ..BatchOptions::new(depth, &Device::flex()) };
         let batch = Batch::new(&config.model, &normalisers, &samples, &batch_options)?;
         let work = Work::of(&config.model, dim, &batch, &batch_options)?;
-        let steps = data.train.count.div_ceil(count) * config.train.epochs.at(rung);
+        let steps = data.train.count().div_ceil(count) * config.train.epochs.at(rung);
         let seconds = expected[rung].1;
         let mut line = serde_json::json!({
             "depth": depth,
             "parameters": config.model.parameter_count(dim, depth)?,
             "nodes": samples.nodes(),
             "gflop_per_step": work.gflop,
-            "gflop_per_epoch": work.gflop * data.train.count.div_ceil(count) as f64,
+            "gflop_per_epoch": work.gflop * data.train.count().div_ceil(count) as f64,
             "steps": steps,
             "memory_mb": work.bytes / 1e6,
             "expected_seconds": seconds,
@@ -116,7 +116,7 @@ fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<ExitCode>
                 line["parameters"],
                 samples.nodes(),
                 work.gflop,
-                work.gflop * data.train.count.div_ceil(count) as f64,
+                work.gflop * data.train.count().div_ceil(count) as f64,
                 work.bytes / 1e6,
             );
         }

@@ -1,12 +1,12 @@
 //! Classifiers and the states of their trainings as files, in the format of all model files: safetensors with a JSON header.
 
 use super::config::{ClassifierConfig, ClassifierTraining, ImageShape};
-use crate::model::image::{Network, Running};
 use super::trainer::{ClassifierState, EpochRecord};
 use crate::convolution::Statistics;
 use crate::io::tensors::{Piece, decode, encode, parameter_pieces, read_parameters, values};
 use crate::io::write_atomically;
 use crate::model::Parameters;
+use crate::model::image::{Network, Running};
 use crate::train::{Optimiser, OptimiserKind};
 use crate::{Error, Result};
 use safetensors::SafeTensors;

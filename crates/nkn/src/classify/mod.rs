@@ -9,12 +9,12 @@ mod run;
 mod trainer;
 
 pub use crate::model::affinity::nonlocal;
+pub use crate::model::image::{Network, Norms, Pass, Running};
+pub use crate::model::layers::{Activation, activate, flatten, lift};
+pub use crate::model::maps::PixelMap;
+pub use crate::model::nkn::pixels::{Stencil, stencil};
 pub use config::{Architecture, Block, ClassifierConfig, ClassifierTraining, Decay, ImageShape};
 pub use data::{ImageDataConfig, ImageSplits, Motion, Problem, TestSet, batch, is_about_images, usual_folder};
 pub use files::Classifier;
-pub use crate::model::layers::{Activation, activate, flatten, lift};
-pub use crate::model::maps::PixelMap;
-pub use crate::model::image::{Network, Norms, Pass, Running};
-pub use crate::model::nkn::pixels::{Stencil, stencil};
 pub use run::{ImageResults, ImageRunConfig, ImageRunFolder};
 pub use trainer::{ClassifierState, ClassifierTrainer, EpochRecord, Happening, Mistake, TestResult, evaluate, predict};

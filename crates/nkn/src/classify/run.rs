@@ -11,9 +11,9 @@
 use super::config::{ClassifierConfig, ClassifierTraining};
 use super::data::{ImageDataConfig, ImageSplits};
 use super::files::Classifier;
-use crate::model::image::Network;
 use super::trainer::{ClassifierState, ClassifierTrainer, EpochRecord, Happening, TestResult};
 use crate::io::write_atomically;
+use crate::model::image::Network;
 use crate::run::{Existing, is_occupied, parse_with};
 use crate::train::Outcome;
 use crate::{Device, Error, Result};

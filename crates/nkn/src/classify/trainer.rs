@@ -2,8 +2,8 @@
 
 use super::config::ClassifierTraining;
 use super::data::{ImageSplits, Motion, TestSet, batch};
-use crate::model::image::{Network, Norms, Pass, Running};
 use crate::engine::Engine;
+use crate::model::image::{Network, Norms, Pass, Running};
 use crate::model::{ParameterTensors, Parameters};
 use crate::problem::images::{Images, Resampler};
 use crate::seed::{Seed, uniform};

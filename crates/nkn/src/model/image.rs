@@ -1,11 +1,11 @@
 //! A classifier: its parameters, and the way from a batch of images to the scores of the classes.
 
-use crate::classify::{Architecture, Block, ClassifierConfig, ImageShape};
 use super::layers::flatten;
 use super::nkn::linear::Linear;
 use super::nkn::pixels as nkn;
 use super::{cnn, multiscale_cnn, nnn, preresnet};
 use crate::Result;
+use crate::classify::{Architecture, Block, ClassifierConfig, ImageShape};
 use crate::convolution::{Normalisation, Statistics, normalise};
 use crate::engine::Engine;
 use crate::kernel::{MlpShape, init_linear};

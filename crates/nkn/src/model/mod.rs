@@ -53,11 +53,11 @@ impl Model {
     /// [`Self::predict`] with other options than the usual ones.
     pub fn predict_with(&self, samples: &Samples, options: &BatchOptions) -> Result<Vec<f64>> {
         let parameters = self.parameters.tensors(&options.device, options.dtype);
-        let mut values = Vec::with_capacity(samples.count * samples.nodes());
+        let mut values = Vec::with_capacity(samples.count() * samples.nodes());
         // Some samples at a time bound the memory; results of a sample do not depend on its company beyond rounding.
         let step = self.samples_at_a_time(samples, options)?;
-        for start in (0..samples.count).step_by(step) {
-            let indices: Vec<usize> = (start..samples.count.min(start + step)).collect();
+        for start in (0..samples.count()).step_by(step) {
+            let indices: Vec<usize> = (start..samples.count().min(start + step)).collect();
             let batch = Batch::new(&self.config, &self.normalisers, &samples.select(&indices), options)?;
             let output = forward(&self.config, &parameters, &batch, Engine::Automatic)?;
             values.extend(output.into_data().iter::<f64>());
@@ -72,7 +72,7 @@ impl Model {
     fn samples_at_a_time(&self, samples: &Samples, options: &BatchOptions) -> Result<usize> {
         let mut best = (f64::INFINITY, 1);
         for count in [128, 16, 4, 1] {
-            let count = count.min(samples.count);
+            let count = count.min(samples.count());
             let indices: Vec<usize> = (0..count).collect();
             let batch = Batch::new(&self.config, &self.normalisers, &samples.select(&indices), options)?;
             let Some(plan) = batch.kernel().map(|kernel| &kernel.plan) else { return Ok(count) };

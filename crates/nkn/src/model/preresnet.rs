@@ -6,13 +6,13 @@
 //! at the images' own, with prolongation and restriction between them.
 
 use super::affinity::nonlocal;
-use crate::classify::Block;
+use super::image::{Network, Pass};
 use super::maps::PixelMap;
 use super::multiscale_cnn::maps;
-use super::image::{Network, Pass};
 use super::nkn::pixels as nkn;
 use super::nnn;
 use crate::Result;
+use crate::classify::Block;
 use crate::convolution::Convolution;
 use crate::model::Group;
 use burn::tensor::Tensor;

@@ -45,7 +45,7 @@ impl RunConfig {
     /// The configuration with everything filled in that depends on the data.
     pub fn resolve(mut self, data: &Data) -> Result<Self> {
         if self.model.fields.is_empty() {
-            self.model.fields = data.train.fields.iter().map(|field| field.name.clone()).collect();
+            self.model.fields = data.train.fields().iter().map(|field| field.name.clone()).collect();
         }
         self.model.check()?;
         if self.train.augment == Augment::Square {

@@ -91,7 +91,7 @@ impl DataConfig {
         }
     }
 
-    /// Loads or generates the samples and checks that they are finite.
+    /// Loads or generates the samples.
     pub fn load(&self) -> Result<Data> {
         self.load_with(&|_, _| {})
     }
@@ -103,22 +103,17 @@ impl DataConfig {
             Some(resolution) => samples.coarsen(resolution),
             None => Ok(samples),
         };
-        let data = match self.problem {
-            Problem::Poisson => self.poisson(self.points)?,
-            Problem::Darcy => Data {
+        match self.problem {
+            Problem::Poisson => self.poisson(self.points),
+            Problem::Darcy => Ok(Data {
                 train: coarse(self.darcy_samples(Split::Train, progress)?)?,
                 test: Some(coarse(self.darcy_samples(Split::Test, progress)?)?),
-            },
-            Problem::Files => Data {
+            }),
+            Problem::Files => Ok(Data {
                 train: coarse(read_dataset(self.train_file()?, Need::Output)?)?,
                 test: self.test.as_ref().map(|path| coarse(read_dataset(path, Need::Output)?)).transpose()?,
-            },
-        };
-        data.train.check_finite("the training data")?;
-        if let Some(test) = &data.test {
-            test.check_finite("the test data")?;
+            }),
         }
-        Ok(data)
     }
 
     /// The test samples at other resolutions (nodes along the first axis): generated where the problem allows it, else every
@@ -138,7 +133,6 @@ impl DataConfig {
                 read_dataset(path, Need::Output)?
             }
         };
-        fine.check_finite("the test data")?;
         resolutions.iter().map(|&resolution| fine.coarsen(resolution)).collect()
     }
 
@@ -181,7 +175,7 @@ impl DataConfig {
         let seed = Seed::new(self.seed);
         let train = poisson::generate(seed, 0, self.train_samples, points)?;
         let test = poisson::generate(seed, self.train_samples, self.test_samples, points)?;
-        Ok(Data { train: train.into_samples()?, test: Some(test.into_samples()?) })
+        Ok(Data { train, test: Some(test) })
     }
 
     /// Darcy samples on their fine grid: the user's file, the file of an earlier run, or generated and kept in such a file.
@@ -192,8 +186,8 @@ impl DataConfig {
         };
         if let Some(path) = given {
             let samples = read_first(path, Need::Output, Some(count))?;
-            if samples.count < count {
-                let have = format!("has {} samples, {count} are asked for", samples.count);
+            if samples.count() < count {
+                let have = format!("has {} samples, {count} are asked for", samples.count());
                 return Err(Error::file(path, have, "lower data.train_samples or data.test_samples"));
             }
             return Ok(samples);
@@ -202,15 +196,15 @@ impl DataConfig {
         let path = self.folder.join(name);
         if path.exists() {
             let samples = read_dataset(&path, Need::Output)?;
-            let is_own = matches!(&samples.domain, Domain::Grid(grid) if grid.shape() == [self.fine; 2]);
-            if !is_own || samples.count != count {
+            let is_own = matches!(samples.domain(), Domain::Grid(grid) if grid.shape() == [self.fine; 2]);
+            if !is_own || samples.count() != count {
                 let problem = format!("does not hold {count} samples on {0} x {0} nodes", self.fine);
                 return Err(Error::file(&path, problem, "remove the file; it will be generated again"));
             }
             return Ok(samples);
         }
         let report = |done: usize| progress(done, count);
-        let samples = darcy::generate(Seed::new(self.seed), first, count, self.fine, &report)?.into_samples()?;
+        let samples = darcy::generate(Seed::new(self.seed), first, count, self.fine, &report)?;
         std::fs::create_dir_all(&self.folder).map_err(Error::io(&self.folder, "create"))?;
         write_dataset(&path, &samples)?;
         Ok(samples)
@@ -238,14 +232,14 @@ mod tests {
         let told = std::sync::Mutex::new(Vec::new());
         let data = config.load_with(&|done, count| told.lock().unwrap().push((done, count))).unwrap();
         assert_eq!(told.lock().unwrap().len(), 3);
-        assert_eq!((data.train.nodes(), data.train.count), (25, 2));
+        assert_eq!((data.train.nodes(), data.train.count()), (25, 2));
         // From the files: the same, and nothing is generated.
         let again = config.load_with(&|_, _| panic!("generated twice")).unwrap();
-        assert_eq!(again.train.output, data.train.output);
+        assert_eq!(again.train, data.train);
         let tests = config.tests_at(&[3, 5, 9, 17], &|_, _| panic!("generated twice")).unwrap();
         let nodes: Vec<usize> = tests.iter().map(Samples::nodes).collect();
         assert_eq!(nodes, [9, 25, 81, 289]);
-        assert_eq!(tests[1].output, data.test.unwrap().output);
+        assert_eq!(tests[1], data.test.unwrap());
         let message = config.tests_at(&[4], &|_, _| {}).unwrap_err().to_string();
         assert!(message.contains("resolution") && message.contains('4'), "{message}");
     }
@@ -260,7 +254,7 @@ mod tests {
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
         let message = config.load().err().unwrap().to_string();
         assert!(message.contains("darcy-17-seed0-0-2.npz"), "{message}");
-        write_dataset(&path, &poisson::generate(Seed::new(0), 0, 2, 9).unwrap().into_samples().unwrap()).unwrap();
+        write_dataset(&path, &poisson::generate(Seed::new(0), 0, 2, 9).unwrap()).unwrap();
         let message = config.load().err().unwrap().to_string();
         assert!(message.contains("remove the file"), "{message}");
     }

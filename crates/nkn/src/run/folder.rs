@@ -199,7 +199,7 @@ impl RunFolder {
         let (model, settings) = (&config.model, &config.train);
         let resumed = checkpoint.is_file().then(|| State::read(&checkpoint, model, settings)).transpose()?;
         let mut metrics = Metrics::open(self, &config, data, resumed.as_ref().map_or(0, |state| state.recorded_bytes))?;
-        let dim = data.train.domain.dim();
+        let dim = data.train.domain().dim();
         let mut done: Vec<DepthResult> = resumed.as_ref().map_or(Vec::new(), |state| state.results.clone());
         let mut observer = |mut event: Event| -> Result<()> {
             match &mut event {
@@ -290,7 +290,7 @@ pub(crate) fn is_occupied(path: &Path) -> bool {
 
 /// Nodes per side of a grid, or the number of points.
 fn resolution(data: &Data) -> usize {
-    match &data.train.domain {
+    match data.train.domain() {
         crate::domain::Domain::Grid(grid) => grid.shape()[0],
         cloud => cloud.len(),
     }

@@ -25,12 +25,12 @@ impl Evaluation {
         samples: &Samples,
         options: BatchOptions,
     ) -> Result<Self> {
-        let indices: Vec<usize> = (0..samples.count).collect();
+        let indices: Vec<usize> = (0..samples.count()).collect();
         let batches = indices
             .chunks(PIECE)
             .map(|piece| Batch::new(config, normalisers, &samples.select(piece), &options))
             .collect::<Result<_>>()?;
-        Ok(Self { batches, truth: samples.output()?.to_vec(), nodes: samples.nodes(), options })
+        Ok(Self { batches, truth: samples.output_values()?.to_vec(), nodes: samples.nodes(), options })
     }
 
     /// The relative L2 error of each sample.

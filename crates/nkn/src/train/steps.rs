@@ -27,11 +27,11 @@ impl Steps {
 
     /// What a step takes, before the first one.
     pub fn work(&self, trainer: &Trainer, normalisers: &Normalisers, depth: usize) -> Result<Work> {
-        let dim = trainer.train.domain.dim();
+        let dim = trainer.train.domain().dim();
         if let Some((batch, _)) = &self.full {
             return Work::of(trainer.model, dim, batch, &trainer.options(depth, true));
         }
-        let count = trainer.config.batch.unwrap_or(trainer.train.count).min(trainer.train.count);
+        let count = trainer.config.batch.unwrap_or(trainer.train.count()).min(trainer.train.count());
         let first: Vec<usize> = (0..count).collect();
         let (batch, _) = prepare(trainer, normalisers, depth, &trainer.train.select(&first))?;
         Work::of(trainer.model, dim, &batch, &trainer.options(depth, true))
@@ -49,9 +49,9 @@ impl Steps {
         if let Some((batch, truth)) = &self.full {
             return step(trainer, batch, truth, depth, rate, state);
         }
-        let size = trainer.config.batch.unwrap_or(trainer.train.count);
+        let size = trainer.config.batch.unwrap_or(trainer.train.count());
         let seed = Seed::new(trainer.config.seed).derive("shuffle", state.rung as u64);
-        let order = seed.derive("epoch", state.epoch as u64).permutation(trainer.train.count);
+        let order = seed.derive("epoch", state.epoch as u64).permutation(trainer.train.count());
         let moves = augmentation(trainer, state);
         let (mut total, mut norm) = (0.0, 0.0);
         for indices in order.chunks(size) {
@@ -65,7 +65,7 @@ impl Steps {
             total += loss * indices.len() as f64;
             norm = length;
         }
-        Ok((total / trainer.train.count as f64, norm))
+        Ok((total / trainer.train.count() as f64, norm))
     }
 }
 
@@ -76,7 +76,7 @@ fn augmentation(trainer: &Trainer, state: &State) -> Option<Vec<Symmetry>> {
     }
     let seed = Seed::new(trainer.config.seed).derive("augment", state.rung as u64);
     let mut rng = seed.derive("epoch", state.epoch as u64).rng();
-    Some((0..trainer.train.count).map(|_| Symmetry(uniform(&mut rng, 0.0, 8.0) as u8 % 8)).collect())
+    Some((0..trainer.train.count()).map(|_| Symmetry(uniform(&mut rng, 0.0, 8.0) as u8 % 8)).collect())
 }
 
 pub(super) fn prepare(
@@ -87,7 +87,7 @@ pub(super) fn prepare(
 ) -> Result<(Batch, Tensor<2>)> {
     let options = trainer.options(depth, true);
     let batch = Batch::new(trainer.model, normalisers, samples, &options)?;
-    let truth = TensorData::new(samples.output()?.to_vec(), [samples.count, samples.nodes()]);
+    let truth = TensorData::new(samples.output_values()?.to_vec(), [samples.count(), samples.nodes()]);
     Ok((batch, Tensor::from_data(truth, (&options.device, options.dtype))))
 }
 

@@ -1,6 +1,6 @@
 //! The training loop: a ladder of depths, each trained from the best weights of the one before.
 
-use super::config::{Augment, Initialisation, TrainConfig};
+use super::config::{Augment, Initialisation, LossKind, TrainConfig};
 use super::evaluation::Evaluation;
 use super::optimiser::Optimiser;
 use super::schedule::ScheduleKind;
@@ -68,7 +68,7 @@ impl Trainer<'_> {
             step(self, &batch, &truth, depth, 1e-4, &mut state)?;
             seconds.push(begun.elapsed().as_secs_f64());
         }
-        Ok((seconds, Work::of(self.model, self.train.domain.dim(), &batch, &self.options(depth, true))?))
+        Ok((seconds, Work::of(self.model, self.train.domain().dim(), &batch, &self.options(depth, true))?))
     }
 
     /// The same for predictions.
@@ -84,12 +84,12 @@ impl Trainer<'_> {
             forward(self.model, &tensors, &batch, Engine::Automatic)?;
             seconds.push(begun.elapsed().as_secs_f64());
         }
-        Ok((seconds, Work::of(self.model, self.train.domain.dim(), &batch, &options)?))
+        Ok((seconds, Work::of(self.model, self.train.domain().dim(), &batch, &options)?))
     }
 
     fn random(&self, rung: usize, depth: usize) -> Result<Parameters> {
         let seed = Seed::new(self.config.seed).derive("parameters", rung as u64);
-        let mut parameters = Parameters::init(self.model, self.train.domain.dim(), depth, seed)?;
+        let mut parameters = Parameters::init(self.model, self.train.domain().dim(), depth, seed)?;
         self.scale_lift(&mut parameters)?;
         Ok(parameters)
     }
@@ -98,7 +98,7 @@ impl Trainer<'_> {
     /// the data are normalised or not: without this a load of size 400 starts the network far from anything useful.
     fn scale_lift(&self, parameters: &mut Parameters) -> Result<()> {
         let normalisers = Normalisers::fit(self.model, self.train)?;
-        let dim = self.train.domain.dim();
+        let dim = self.train.domain().dim();
         let columns = dim + self.model.fields.len();
         for (index, (name, normaliser)) in self.model.fields.iter().zip(&normalisers.fields).enumerate() {
             let values = normaliser.encode(&self.train.field(name)?.values);
@@ -118,7 +118,10 @@ impl Trainer<'_> {
         self.model.check()?;
         self.config.check()?;
         if self.config.augment == Augment::Square {
-            check_square(&self.train.domain)?;
+            check_square(self.train.domain())?;
+        }
+        if self.config.loss == LossKind::RelativeL2 {
+            self.train.check_trainable()?;
         }
         let normalisers = Normalisers::fit(self.model, self.train)?;
         let mut clock = Clock { since: Instant::now(), saved: Instant::now() };
@@ -259,7 +262,7 @@ impl Trainer<'_> {
         (self.observer)(Event::Records(&records))?;
         let model = Model {
             config: self.model.clone(),
-            dim: self.train.domain.dim(),
+            dim: self.train.domain().dim(),
             depth,
             parameters: state.best.clone(),
             normalisers: normalisers.clone(),
@@ -269,7 +272,7 @@ impl Trainer<'_> {
     }
 
     pub(super) fn is_full_batch(&self) -> bool {
-        self.config.batch.is_none_or(|batch| batch >= self.train.count)
+        self.config.batch.is_none_or(|batch| batch >= self.train.count())
     }
 
     fn follow_plateau(&self, state: &mut State, loss: f64) {

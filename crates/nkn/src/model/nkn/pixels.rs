@@ -10,14 +10,14 @@
 //! The kernel network sees x, scaled to the square from -1 to 1, and (y - x) / r: the same functions as k(x, y), in coordinates of size one.
 //! It does not see the image, so there is one block per edge for any batch.
 
-use crate::model::layers::lift;
 use super::linear::Linear;
-use crate::model::maps::PixelMap;
-use crate::model::image::{Network, Pass, head_group};
 use crate::Result;
 use crate::convolution::Convolution;
 use crate::domain::connect_pixels;
 use crate::kernel::{MlpShape, RowTable, mlp};
+use crate::model::image::{Network, Pass, head_group};
+use crate::model::layers::lift;
+use crate::model::maps::PixelMap;
 use crate::model::{Group, evolve_plainly};
 use crate::operator::{Parts, Plan, Purpose, Update, evolve};
 use burn::tensor::{Tensor, TensorData};
