@@ -1,9 +1,9 @@
 //! Derivatives against central differences, fused operations against plain ones, and threads against each other.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use nkn::domain::{Domain, Grid, Quadrature};
+use nkn::domain::{Grid, Quadrature};
 use nkn::engine::Engine;
-use nkn::field::{Field, NormaliserKind, Samples};
+use nkn::field::{NormaliserKind, Samples};
 use nkn::kernel::Merge;
 use nkn::model::{Batch, BatchOptions, Kind, ModelConfig, Normalisers, ParameterTensors, Parameters, forward};
 use nkn::operator::Order;
@@ -70,7 +70,7 @@ impl Case {
     }
 
     fn parameters(&self) -> Vec<(String, Vec<f64>)> {
-        let drawn = Parameters::init(&self.config, self.samples.domain.dim(), self.depth, Seed::new(5)).unwrap();
+        let drawn = Parameters::init(&self.config, self.samples.domain().dim(), self.depth, Seed::new(5)).unwrap();
         let values = |group: &nkn::model::Group| {
             // The source starts at zero; here it takes part. GKN's R is moved to the identity, so that eight layers do not
             // shrink the derivatives of the lift to the rounding errors of a difference quotient.
@@ -91,15 +91,9 @@ impl Case {
 fn samples(shape: &[usize], count: usize) -> Samples {
     let nodes: usize = shape.iter().product();
     let b = numbers(count * nodes, Seed::new(1)).into_iter().map(|v| if v > 0.0 { 12.0 } else { 3.0 }).collect();
-    Samples {
-        domain: Domain::Grid(Grid::unit(shape).unwrap()),
-        count,
-        fields: vec![
-            Field { name: "a".into(), values: numbers(count * nodes, Seed::new(2)) },
-            Field { name: "b".into(), values: b },
-        ],
-        output: Some(numbers(count * nodes, Seed::new(3))),
-    }
+    let inputs = [("a", numbers(count * nodes, Seed::new(2))), ("b", b)];
+    let samples = Samples::on(Grid::unit(shape).unwrap()).inputs(inputs).unwrap();
+    samples.output("u", numbers(count * nodes, Seed::new(3))).unwrap()
 }
 
 fn tensors(parameters: &[(String, Vec<f64>)], device: &Device, dtype: DType) -> ParameterTensors {
@@ -112,7 +106,7 @@ fn tensors(parameters: &[(String, Vec<f64>)], device: &Device, dtype: DType) -> 
 
 fn loss_of(case: &Case, parameters: &ParameterTensors, batch: &Batch, engine: Engine) -> Tensor<1> {
     let prediction = forward(&case.config, parameters, batch, engine).unwrap();
-    let truth = TensorData::new(case.samples.output.clone().unwrap(), prediction.dims());
+    let truth = TensorData::new(case.samples.output_values().unwrap().to_vec(), prediction.dims());
     let truth = Tensor::from_data(truth, (&prediction.device(), prediction.dtype()));
     loss(LossKind::RelativeL2, prediction, truth)
 }

@@ -128,7 +128,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
             global,
             &Line {
                 bench: case.name,
-                case: format!("{mode} depth={depth} batch={} resolution={}", case.samples.count, case.resolution),
+                case: format!("{mode} depth={depth} batch={} resolution={}", case.samples.count(), case.resolution),
                 seconds,
                 gflop: work.gflop,
                 share_of_peak: work.gflop / seconds / peak,
@@ -334,7 +334,7 @@ impl Case {
 /// Darcy samples at a resolution, solved on a grid twice as fine: good enough to measure with.
 fn darcy_samples(count: usize, side: usize) -> Result<Samples> {
     let samples = darcy::generate(Seed::new(0), 0, count, 2 * side - 1, &|_| {})?;
-    Ok(samples.into_samples()?.coarsen(side)?)
+    Ok(samples.coarsen(side)?)
 }
 
 /// The machine's measured f32 matrix product on all threads, in units of 10^9 operations per second: the best of several sizes.

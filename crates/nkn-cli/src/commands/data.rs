@@ -103,19 +103,18 @@ pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
     let samples = match options {
         Options::Poisson(options) => {
             poisson::generate(Seed::new(options.seed), options.first, options.samples, options.points)?
-                .into_samples()?
         }
         Options::Darcy(options) => darcy_samples(options)?,
         Options::Mnist(_) | Options::FashionMnist(_) | Options::Cifar10(_) => unreachable!("images are done above"),
     };
     write_dataset(out, &samples)?;
-    let nodes = match &samples.domain {
+    let nodes = match samples.domain() {
         Domain::Grid(grid) => grid.shape().iter().map(usize::to_string).collect::<Vec<_>>().join(" x "),
         cloud => cloud.len().to_string(),
     };
-    eprintln!("{}: {} samples on {nodes} points", out.display(), samples.count);
-    let fields = samples.fields.iter().map(|field| (field.name.as_str(), field.values.as_slice()));
-    for (name, values) in fields.chain(samples.output.as_deref().map(|u| ("u", u))) {
+    eprintln!("{}: {} samples on {nodes} points", out.display(), samples.count());
+    let fields = samples.fields().iter().map(|field| (field.name.as_str(), field.values.as_slice()));
+    for (name, values) in fields.chain(samples.output_values().map(|u| ("u", u))) {
         let average = mean(values);
         let deviation = mean(&values.iter().map(|v| (v - average).powi(2)).collect::<Vec<_>>()).sqrt();
         eprintln!("  {name}: mean {average:.5e}, standard deviation {deviation:.5e} over all nodes, boundary included");
@@ -159,15 +158,14 @@ fn darcy_samples(options: &Darcy) -> Result<Samples> {
         }
         Some(path) => {
             let given = read_dataset(path, Need::Inputs)?;
-            let side = match &given.domain {
+            let side = match given.domain() {
                 Domain::Grid(grid) if grid.dim() == 2 && grid.shape()[0] == grid.shape()[1] => grid.shape()[0],
                 _ => bail!("{}: expected a field b on a square grid, samples x side x side", path.display()),
             };
-            let progress = |done: usize| shown(done, given.count);
+            let progress = |done: usize| shown(done, given.count());
             darcy::solve(&given.field("b")?.values, side, &progress)?
         }
     };
-    let samples = samples.into_samples()?;
     Ok(match options.resolution {
         Some(resolution) => samples.coarsen(resolution)?,
         None => samples,

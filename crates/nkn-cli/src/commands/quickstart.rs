@@ -31,7 +31,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     let folder = RunFolder::create(&out, &config, Existing::Refuse)?;
     eprintln!(
         "learning f -> u for -u'' = f from {} samples on {} points, depths {:?}",
-        data.train.count,
+        data.train.count(),
         data.train.nodes(),
         config.train.depths
     );

@@ -100,11 +100,11 @@ fn facts(
     model: &Model,
     seconds: Option<f64>,
 ) -> Vec<(String, String)> {
-    let test = data.test.as_ref().map_or(0, |test| test.count);
+    let test = data.test.as_ref().map_or(0, |test| test.count());
     let rows = [
         ("run", name(folder)),
         ("parameters", model.parameters.count().to_string()),
-        ("samples", format!("{} to train, {test} to test", data.train.count)),
+        ("samples", format!("{} to train, {test} to test", data.train.count())),
         ("nodes", data.train.nodes().to_string()),
         ("quadrature", config.model.quadrature.to_string()),
         ("optimiser", format!("{:?}", config.train.optimiser).to_lowercase()),
@@ -135,12 +135,12 @@ fn curves(folder: &RunFolder, models: &[Model]) -> Result<Vec<Curve>> {
 
 /// Three test samples: the best, the median and the worst.
 fn samples(model: &Model, test: &Samples) -> Result<Vec<Sample>> {
-    if test.domain.dim() != 1 || model.config.fields.len() != 1 {
+    if test.domain().dim() != 1 || model.config.fields.len() != 1 {
         return Ok(Vec::new());
     }
     let nodes = test.nodes();
     let prediction = model.predict(test, &Device::flex())?;
-    let truth = test.output()?;
+    let truth = test.output_values()?;
     let errors = relative_l2(&prediction, truth, nodes);
     let picks = picks(&errors);
     let input = &test.field(&model.config.fields[0])?.values;
@@ -148,7 +148,7 @@ fn samples(model: &Model, test: &Samples) -> Result<Vec<Sample>> {
         let of = |values: &[f64]| values[index * nodes..(index + 1) * nodes].to_vec();
         Sample {
             index,
-            x: test.domain.coordinates(),
+            x: test.domain().coordinates(),
             input: of(input),
             truth: of(truth),
             prediction: of(&prediction),
@@ -178,11 +178,11 @@ fn resolutions(config: &RunConfig) -> Vec<usize> {
 
 /// Three test samples in the plane, at the resolution of training and at finer ones.
 fn fields(config: &RunConfig, model: &Model, test: &Samples) -> Result<Vec<FieldComparison>> {
-    let Domain::Grid(grid) = &test.domain else { return Ok(Vec::new()) };
+    let Domain::Grid(grid) = test.domain() else { return Ok(Vec::new()) };
     if grid.dim() != 2 {
         return Ok(Vec::new());
     }
-    let errors = relative_l2(&model.predict(test, &Device::flex())?, test.output()?, test.nodes());
+    let errors = relative_l2(&model.predict(test, &Device::flex())?, test.output_values()?, test.nodes());
     let picks = picks(&errors);
     let mut sets = vec![test.clone()];
     let finer: Vec<usize> = resolutions(config).into_iter().skip(1).take(2).collect();
@@ -198,13 +198,13 @@ fn fields(config: &RunConfig, model: &Model, test: &Samples) -> Result<Vec<Field
 
 /// Some samples of a set in the plane beside the model's predictions.
 pub fn comparisons(model: &Model, set: &Samples, picks: &[usize]) -> Result<Vec<FieldComparison>> {
-    let (Domain::Grid(grid), Some(input_name)) = (&set.domain, model.config.fields.first()) else {
+    let (Domain::Grid(grid), Some(input_name)) = (set.domain(), model.config.fields.first()) else {
         return Ok(Vec::new());
     };
     let samples = set.select(picks);
     let nodes = samples.nodes();
     let prediction = model.predict(&samples, &Device::flex())?;
-    let truth = samples.output()?;
+    let truth = samples.output_values()?;
     let errors = relative_l2(&prediction, truth, nodes);
     let (lower, upper) = (grid.lower(), grid.upper());
     let mut result = Vec::new();

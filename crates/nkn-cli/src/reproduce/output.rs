@@ -184,7 +184,7 @@ fn fields_of(request: &Request, jobs: &[Job], tests: &[usize]) -> Result<Vec<(St
         let model = folder.model()?;
         let mut shown = Vec::new();
         for samples in config.data.tests_at(tests, &crate::progress::generating())? {
-            let picks: Vec<usize> = SHOWN.into_iter().filter(|&index| index < samples.count).collect();
+            let picks: Vec<usize> = SHOWN.into_iter().filter(|&index| index < samples.count()).collect();
             shown.extend(comparisons(&model, &samples, &picks)?);
         }
         shown.sort_by_key(|comparison| comparison.index);

@@ -71,14 +71,14 @@ pub fn diverged_at(path: &Path) -> Option<usize> {
 /// About how many seconds each depth of a training takes, from its operations and the machine's peak.
 pub fn estimate(config: &RunConfig, train: &Samples, peak: f64) -> Result<Vec<(usize, f64)>> {
     let normalisers = Normalisers::fit(&config.model, train)?;
-    let count = config.train.batch.unwrap_or(train.count).min(train.count);
+    let count = config.train.batch.unwrap_or(train.count()).min(train.count());
     let samples = train.select(&(0..count).collect::<Vec<_>>());
     let one = |(rung, &depth): (usize, &usize)| -> Result<(usize, f64)> {
         let budget = config.train.memory_gib * (1u64 << 30) as f64;
         let options = BatchOptions { budget, training: true, ..BatchOptions::new(depth, &Device::flex()) };
         let batch = Batch::new(&config.model, &normalisers, &samples, &options)?;
-        let work = Work::of(&config.model, train.domain.dim(), &batch, &options)?;
-        let steps = train.count.div_ceil(count) * config.train.epochs.at(rung);
+        let work = Work::of(&config.model, train.domain().dim(), &batch, &options)?;
+        let steps = train.count().div_ceil(count) * config.train.epochs.at(rung);
         let factor = if config.train.optimiser == OptimiserKind::Soap { SOAP } else { 1.0 };
         let share = if config.model.kind == Kind::Fno { FOURIER_SHARE } else { SHARE };
         Ok((depth, factor * work.gflop * steps as f64 / (share * peak)))

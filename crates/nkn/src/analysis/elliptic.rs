@@ -154,7 +154,7 @@ mod tests {
 
     /// A network of one layer without activation whose lift and projection are the identity on f.
     fn transparent(kind: Kind) -> (Model, Samples) {
-        let samples = generate(Seed::new(0), 0, 1, 13).unwrap().into_samples().unwrap();
+        let samples = generate(Seed::new(0), 0, 1, 13).unwrap();
         let config = ModelConfig {
             kind,
             kernel: vec![7, 5],
@@ -206,7 +206,7 @@ mod tests {
     fn the_effective_green_function_is_the_jacobian() {
         let (model, samples) = transparent(Kind::Nkn);
         let operator = Elliptic::new(&model, &samples).unwrap();
-        let green = effective_green(&model, &samples.domain).unwrap();
+        let green = effective_green(&model, samples.domain()).unwrap();
         for j in 0..13 {
             let unit: Vec<f64> = (0..13).map(|i| f64::from(i == j)).collect();
             let mut column = vec![0.0; 13];

@@ -1,7 +1,7 @@
 //! The Green's function that a network has learned.
 
 use crate::domain::Domain;
-use crate::field::{Field, Samples};
+use crate::field::Samples;
 use crate::model::{BatchOptions, Model};
 use crate::{Error, Result};
 use burn::tensor::{DType, Device};
@@ -29,8 +29,7 @@ pub fn effective_green(model: &Model, domain: &Domain) -> Result<Vec<f64>> {
     for j in 0..nodes {
         values[j * nodes + j] = 1.0;
     }
-    let samples =
-        Samples { domain: domain.clone(), count: nodes + 1, fields: vec![Field { name, values }], output: None };
+    let samples = Samples::on(domain.clone()).input(name, values)?;
     let options = BatchOptions { dtype: DType::F64, ..BatchOptions::new(model.depth, &Device::flex()) };
     let response = model.predict_with(&samples, &options)?;
     let rest = &response[nodes * nodes..];

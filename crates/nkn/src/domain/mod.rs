@@ -43,6 +43,18 @@ pub enum Domain {
     Cloud(PointCloud),
 }
 
+impl From<Grid> for Domain {
+    fn from(grid: Grid) -> Self {
+        Self::Grid(grid)
+    }
+}
+
+impl From<PointCloud> for Domain {
+    fn from(cloud: PointCloud) -> Self {
+        Self::Cloud(cloud)
+    }
+}
+
 impl Domain {
     /// The number of space dimensions, 1 to 3.
     pub fn dim(&self) -> usize {

@@ -5,9 +5,12 @@ mod normaliser;
 mod resample;
 mod samples;
 mod symmetry;
+mod values;
 
 pub use errors::{mean, relative_l2};
 pub use normaliser::{Normaliser, NormaliserKind};
 pub use resample::resample;
-pub use samples::{Field, Samples};
+pub use samples::{Field, Samples, SamplesOn};
 pub use symmetry::{Symmetry, check_square, moved};
+pub use values::Values;
+pub(crate) use values::dimensions;

@@ -1,9 +1,10 @@
 //! Input and output functions, sampled at the same nodes.
 
+use super::values::Values;
 use crate::domain::{Domain, Grid};
 use crate::{Error, Result};
 
-/// One input function per sample: `values` is samples x nodes.
+/// One function per sample, under a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     /// The name under which configuration files speak of it.
@@ -12,20 +13,131 @@ pub struct Field {
     pub values: Vec<f64>,
 }
 
-/// A set of samples on one domain.
-#[derive(Clone, Debug)]
+/// A set of samples on one domain: at least one sample, at least one input function, and an output function where there is
+/// something to learn or to compare with.
+///
+/// Everything is checked here, so samples that exist are valid: fields have names of their own, as many samples as each
+/// other, a value for every node, and values that are finite and within single precision.
+///
+/// ```
+/// use nkn::{domain::Grid, field::Samples};
+///
+/// // Three samples of f(x) = a and u(x) = a x (1 - x) / 2, the solutions of -u'' = f.
+/// let grid = Grid::unit(&[101])?;
+/// let x = grid.coordinates();
+/// let f: Vec<f64> = [1.0, 2.0, 3.0].iter().flat_map(|&a| vec![a; 101]).collect();
+/// let u: Vec<f64> = [1.0, 2.0, 3.0].iter().flat_map(|a| x.iter().map(move |x| a * x * (1.0 - x) / 2.0)).collect();
+/// let train = Samples::on(grid).input("f", f)?.output("u", u)?;
+/// assert_eq!((train.count(), train.nodes()), (3, 101));
+///
+/// // What does not fit is refused with the field, the sample and the node.
+/// let message = Samples::on(Grid::unit(&[2])?).input("f", vec![0.0, 1.0, f64::NAN, 3.0]).unwrap_err().to_string();
+/// assert!(message.starts_with("field \"f\" is not finite (NaN) in sample 1, node 0"));
+/// # Ok::<(), nkn::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
-    /// The nodes.
-    pub domain: Domain,
-    /// Number of samples.
-    pub count: usize,
-    /// The input functions.
-    pub fields: Vec<Field>,
-    /// The output function, samples x nodes; absent when there is nothing to compare with.
-    pub output: Option<Vec<f64>>,
+    domain: Domain,
+    pub(super) fields: Vec<Field>,
+    output: Option<Field>,
+}
+
+/// A domain that waits for its first input function: see [`Samples::on`].
+#[derive(Clone, Debug)]
+pub struct SamplesOn {
+    domain: Domain,
+}
+
+impl SamplesOn {
+    /// The first input function, samples x nodes.
+    pub fn input(self, name: impl Into<String>, values: impl Into<Values>) -> Result<Samples> {
+        self.inputs([(name, values)])
+    }
+
+    /// All input functions at once.
+    ///
+    /// ```
+    /// # use nkn::{domain::Grid, field::Samples};
+    /// let samples = Samples::on(Grid::unit(&[2])?).inputs([("a", vec![0.0, 1.0]), ("b", vec![2.0, 3.0])])?;
+    /// assert_eq!(samples.field("b")?.values, [2.0, 3.0]);
+    /// # Ok::<(), nkn::Error>(())
+    /// ```
+    pub fn inputs(self, fields: impl IntoIterator<Item = (impl Into<String>, impl Into<Values>)>) -> Result<Samples> {
+        let mut samples = Samples { domain: self.domain, fields: Vec::new(), output: None };
+        for (name, values) in fields {
+            samples = samples.input(name, values)?;
+        }
+        match samples.fields.is_empty() {
+            false => Ok(samples),
+            true => Err(Error::invalid("input fields", "at least one", "none", "give the functions to predict from")),
+        }
+    }
 }
 
 impl Samples {
+    /// Begins a set of samples on a grid or a point cloud; the first [`input`](SamplesOn::input) makes it one.
+    ///
+    /// Values may be vectors, slices or `ndarray`s of f64 or f32, see [`Values`]:
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use nkn::{domain::PointCloud, field::Samples};
+    ///
+    /// let points = PointCloud::new(2, vec![0.1, 0.2, 0.7, 0.4, 0.5, 0.9], 1.0)?;
+    /// let samples = Samples::on(points).input("b", array![[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]])?;
+    /// assert_eq!((samples.count(), samples.nodes()), (2, 3));
+    /// # Ok::<(), nkn::Error>(())
+    /// ```
+    #[allow(clippy::new_ret_no_self)]
+    pub fn on(domain: impl Into<Domain>) -> SamplesOn {
+        SamplesOn { domain: domain.into() }
+    }
+
+    /// Adds an input function, samples x nodes.
+    pub fn input(mut self, name: impl Into<String>, values: impl Into<Values>) -> Result<Self> {
+        let field = self.checked(name.into(), values.into(), self.output.is_some())?;
+        self.fields.push(field);
+        Ok(self)
+    }
+
+    /// Adds the output function, samples x nodes, or replaces it.
+    pub fn output(mut self, name: impl Into<String>, values: impl Into<Values>) -> Result<Self> {
+        self.output = Some(self.checked(name.into(), values.into(), false)?);
+        Ok(self)
+    }
+
+    /// A new field that fits to the others.
+    fn checked(&self, name: String, values: Values, beside_output: bool) -> Result<Field> {
+        let output = self.output.iter().filter(|_| beside_output);
+        if name.is_empty() || self.fields.iter().chain(output).any(|field| field.name == name) {
+            let hint = "rename one of the functions";
+            return Err(Error::invalid("field", "a name of its own", format!("{name:?} again"), hint));
+        }
+        let like = self.fields.first().map(|field| (field.name.as_str(), self.count()));
+        let values = values.checked(&name, &self.domain, like)?;
+        Ok(Field { name, values })
+    }
+
+    /// Where the functions are sampled.
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    /// The number of samples, at least 1.
+    pub fn count(&self) -> usize {
+        self.fields.first().map_or(0, |field| field.values.len() / self.nodes())
+    }
+
+    /// The number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.domain.len()
+    }
+
+    /// The input functions, in the order in which they were given.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
     /// The input function of this name.
     pub fn field(&self, name: &str) -> Result<&Field> {
         self.fields.iter().find(|field| field.name == name).ok_or_else(|| {
@@ -39,50 +151,49 @@ impl Samples {
         })
     }
 
-    /// The output function, or an error that says it is missing.
-    pub fn output(&self) -> Result<&[f64]> {
-        self.output.as_deref().ok_or_else(|| {
+    /// The output function, samples x nodes, or an error that says it is missing.
+    pub fn output_values(&self) -> Result<&[f64]> {
+        self.output.as_ref().map(|output| output.values.as_slice()).ok_or_else(|| {
             Error::invalid(
                 "output of the data",
                 "an array u with the functions to learn",
                 "none",
-                "add u to the data file",
+                "add u to the data file, or call `output` on the samples",
             )
         })
     }
 
-    /// Number of nodes.
-    pub fn nodes(&self) -> usize {
-        self.domain.len()
+    /// The name of the output function, if there is one.
+    pub fn output_name(&self) -> Option<&str> {
+        self.output.as_ref().map(|output| output.name.as_str())
     }
 
     /// The samples with these numbers, in this order.
+    ///
+    /// # Panics
+    /// When there is no sample of such a number, or when none is asked for.
     pub fn select(&self, indices: &[usize]) -> Self {
+        assert!(!indices.is_empty(), "a selection of no samples");
         let nodes = self.nodes();
-        let pick = |values: &[f64]| -> Vec<f64> {
+        self.map(self.domain.clone(), |values| {
             indices.iter().flat_map(|&i| values[i * nodes..(i + 1) * nodes].iter().copied()).collect()
-        };
-        Self {
-            domain: self.domain.clone(),
-            count: indices.len(),
-            fields: self
-                .fields
-                .iter()
-                .map(|field| Field { name: field.name.clone(), values: pick(&field.values) })
-                .collect(),
-            output: self.output.as_deref().map(pick),
-        }
+        })
+    }
+
+    /// Every function changed alike, on another domain; the values stay valid.
+    pub(super) fn map(&self, domain: Domain, change: impl Fn(&[f64]) -> Vec<f64>) -> Self {
+        let changed = |field: &Field| Field { name: field.name.clone(), values: change(&field.values) };
+        Self { domain, fields: self.fields.iter().map(changed).collect(), output: self.output.as_ref().map(changed) }
     }
 
     /// The samples on a coarser grid made of some of the nodes: every n-th along each axis, ends included, so that the first
     /// axis has `resolution` nodes.
     ///
     /// ```
-    /// # use nkn::{domain::{Domain, Grid}, field::{Field, Samples}};
-    /// let domain = Domain::Grid(Grid::unit(&[5, 5])?);
-    /// let values = (0..25).map(f64::from).collect();
-    /// let fine = Samples { domain, count: 1, fields: vec![Field { name: "b".into(), values }], output: None };
-    /// assert_eq!(fine.coarsen(3)?.fields[0].values, [0., 2., 4., 10., 12., 14., 20., 22., 24.]);
+    /// # use nkn::{domain::Grid, field::Samples};
+    /// let values: Vec<i32> = (0..25).collect();
+    /// let fine = Samples::on(Grid::unit(&[5, 5])?).input("b", values)?;
+    /// assert_eq!(fine.coarsen(3)?.field("b")?.values, [0., 2., 4., 10., 12., 14., 20., 22., 24.]);
     /// # Ok::<(), nkn::Error>(())
     /// ```
     pub fn coarsen(&self, resolution: usize) -> Result<Self> {
@@ -124,30 +235,36 @@ impl Samples {
             index
         };
         let places: Vec<usize> = (0..coarse.len()).map(place).collect();
-        let pick = |values: &[f64]| -> Vec<f64> {
+        Ok(self.map(Domain::Grid(coarse), |values| {
             values.chunks_exact(grid.len()).flat_map(|sample| places.iter().map(|&place| sample[place])).collect()
-        };
-        Ok(Self {
-            domain: Domain::Grid(coarse),
-            count: self.count,
-            fields: self.fields.iter().map(|f| Field { name: f.name.clone(), values: pick(&f.values) }).collect(),
-            output: self.output.as_deref().map(pick),
-        })
+        }))
     }
 
-    /// Refuses a NaN or an infinity, naming field, sample and node.
-    pub fn check_finite(&self, origin: &str) -> Result<()> {
-        let nodes = self.nodes().max(1);
-        let fields = self.fields.iter().map(|field| (field.name.as_str(), field.values.as_slice()));
-        for (name, values) in fields.chain(self.output.as_deref().map(|u| ("u", u))) {
-            if let Some(position) = values.iter().position(|v| !v.is_finite()) {
-                return Err(Error::NotFinite {
-                    what: format!("field {name:?} of {origin}"),
-                    got: values[position],
-                    place: format!("in sample {}, node {}", position / nodes, position % nodes),
-                    hint: "repair or remove that sample".into(),
-                });
+    /// Refuses what the relative loss cannot be taken of: it divides by the norm of each sample's output, in single
+    /// precision.
+    ///
+    /// ```
+    /// # use nkn::{domain::Grid, field::Samples};
+    /// let grid = Grid::unit(&[2])?;
+    /// let samples = Samples::on(grid).input("f", vec![1.0; 4])?.output("u", vec![1.0, 2.0, 0.0, 0.0])?;
+    /// assert!(samples.check_trainable().unwrap_err().to_string().contains("sample 1"));
+    /// # Ok::<(), nkn::Error>(())
+    /// ```
+    pub fn check_trainable(&self) -> Result<()> {
+        let name = self.output_name().unwrap_or_default();
+        for (sample, values) in self.output_values()?.chunks_exact(self.nodes()).enumerate() {
+            let square: f32 = values.iter().map(|&value| (value as f32).powi(2)).sum();
+            if square > 0.0 && square.is_finite() {
+                continue;
             }
+            let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+            let got = match largest {
+                0.0 => format!("{name} = 0 at every node"),
+                _ => format!("values up to {largest:e}, whose squares are beyond single precision"),
+            };
+            let expected = "an output with a norm to divide by, for the relative loss";
+            let hint = "remove the sample, choose other units, or set train.loss = \"mse\"";
+            return Err(Error::invalid(format!("output {name:?} of sample {sample}"), expected, got, hint));
         }
         Ok(())
     }
@@ -156,21 +273,33 @@ impl Samples {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::PointCloud;
+    use ndarray::{Array2, Array3, ArrayD};
+    use proptest::prelude::*;
+
+    fn three_nodes() -> SamplesOn {
+        Samples::on(Grid::unit(&[3]).unwrap())
+    }
+
+    fn refused(result: Result<Samples>) -> String {
+        let message = result.unwrap_err().to_string();
+        assert!(message.contains("hint: "), "{message}");
+        message
+    }
 
     #[test]
     fn coarse_nodes_are_fine_nodes() {
-        let domain = Domain::Grid(Grid::new(vec![9, 5], vec![0.0, 1.0], vec![2.0, 2.0]).unwrap());
+        let grid = Grid::new(vec![9, 5], vec![0.0, 1.0], vec![2.0, 2.0]).unwrap();
         let f = |point: &[f64]| point[0] + 10.0 * point[1];
-        let values: Vec<f64> = domain.coordinates().chunks(2).map(f).collect();
+        let values: Vec<f64> = grid.coordinates().chunks(2).map(f).collect();
         let both: Vec<f64> = values.iter().copied().chain(values.iter().map(|v| -v)).collect();
-        let fields = vec![Field { name: "b".into(), values: both.clone() }];
-        let fine = Samples { domain, count: 2, fields, output: Some(both) };
+        let fine = Samples::on(grid).input("b", &both).unwrap().output("u", both).unwrap();
         for (resolution, shape) in [(9, [9, 5]), (5, [5, 3]), (3, [3, 2])] {
             let coarse = fine.coarsen(resolution).unwrap();
-            let Domain::Grid(grid) = &coarse.domain else { panic!() };
+            let Domain::Grid(grid) = coarse.domain() else { panic!() };
             assert_eq!(grid.shape(), shape);
-            let expected: Vec<f64> = coarse.domain.coordinates().chunks(2).map(f).collect();
-            let (first, second) = coarse.output.as_ref().unwrap().split_at(expected.len());
+            let expected: Vec<f64> = grid.coordinates().chunks(2).map(f).collect();
+            let (first, second) = coarse.output_values().unwrap().split_at(expected.len());
             for ((a, b), e) in first.iter().zip(second).zip(&expected) {
                 assert!((a - e).abs() < 1e-12 && a == &-b);
             }
@@ -178,6 +307,104 @@ mod tests {
         for wrong in [0, 1, 2, 4, 7, 17] {
             let message = fine.coarsen(wrong).unwrap_err().to_string();
             assert!(message.contains("[3, 5, 9]"), "{message}");
+        }
+    }
+
+    #[test]
+    fn lengths_that_do_not_fit_are_named() {
+        for length in [0, 1, 2, 4, 7] {
+            let message = refused(three_nodes().input("f", vec![0.0; length]));
+            assert!(message.contains("field \"f\": expected 3 numbers for each sample"), "{message}");
+            assert!(message.contains(&format!("got {length} numbers")), "{message}");
+        }
+        let two = three_nodes().input("f", vec![1.0; 6]).unwrap();
+        let message = refused(two.clone().input("g", vec![1.0; 9]));
+        assert!(message.contains("field \"g\": expected 2 samples as \"f\" has, got 3"), "{message}");
+        let message = refused(two.output("u", vec![1.0; 3]));
+        assert!(message.contains("field \"u\": expected 2 samples as \"f\" has, got 1"), "{message}");
+        let none: [(&str, Vec<f64>); 0] = [];
+        assert!(refused(three_nodes().inputs(none)).contains("input fields: expected at least one"));
+    }
+
+    #[test]
+    fn names_are_used_once() {
+        let one = || three_nodes().input("f", vec![1.0; 3]).unwrap();
+        for result in [
+            one().input("f", vec![2.0; 3]),
+            one().output("f", vec![2.0; 3]),
+            one().input("", vec![2.0; 3]),
+            one().output("u", vec![2.0; 3]).unwrap().input("u", vec![2.0; 3]),
+        ] {
+            assert!(refused(result).contains("field: expected a name of its own"));
+        }
+        // The output alone may be given again: a prediction takes the place of what was there.
+        let again = one().output("u", vec![2.0; 3]).unwrap().output("u", vec![3.0; 3]).unwrap();
+        assert_eq!((again.output_values().unwrap(), again.output_name()), (&[3.0; 3][..], Some("u")));
+        assert!(one().output_values().is_err() && one().output_name().is_none());
+    }
+
+    #[test]
+    fn values_beyond_single_precision_are_located() {
+        for (bad, expected) in [
+            (f64::NAN, "field \"u\" is not finite (NaN) in sample 1, node 2"),
+            (f64::NEG_INFINITY, "field \"u\" is not finite (-inf) in sample 1, node 2"),
+            (
+                -1e300,
+                "field \"u\": expected numbers that single precision can hold, up to 3.4e38, got -1e300 in sample 1",
+            ),
+        ] {
+            let mut values = vec![1.0; 6];
+            values[5] = bad;
+            let message = refused(three_nodes().input("f", vec![1.0; 6]).unwrap().output("u", values));
+            assert!(message.contains(expected), "{message}");
+        }
+        assert!(three_nodes().input("f", vec![f64::from(f32::MAX), 1e-300, 0.0]).is_ok());
+    }
+
+    #[test]
+    fn shapes_of_arrays_are_checked() {
+        let square = || Samples::on(Grid::unit(&[2, 3]).unwrap());
+        let flat = square().input("b", Array2::from_shape_fn((4, 6), |(n, i)| (6 * n + i) as f64)).unwrap();
+        let cubic = Array3::from_shape_fn((4, 2, 3), |(n, i, j)| (6 * n + 3 * i + j) as f32);
+        assert_eq!(square().input("b", &cubic).unwrap(), flat);
+        assert_eq!(square().input("b", Array2::<f64>::ones((2, 3))).unwrap().count(), 1);
+        for shape in [vec![], vec![6, 4], vec![3, 2, 4], vec![4, 3, 2], vec![1, 4, 6], vec![2, 2, 2, 3]] {
+            let message = refused(square().input("b", ArrayD::<f64>::ones(shape)));
+            assert!(message.contains("field \"b\": expected samples x 2 x 3, or samples x 6, got"), "{message}");
+        }
+        let cloud = Samples::on(PointCloud::new(1, vec![0.0, 0.5], 1.0).unwrap());
+        assert!(refused(cloud.input("b", Array2::<f64>::ones((2, 3)))).contains("expected samples x 2, got 2 x 3"));
+        // An array without samples.
+        assert!(refused(square().input("b", Array2::<f64>::ones((0, 6)))).contains("at least one sample"));
+    }
+
+    #[test]
+    fn outputs_without_a_norm_are_named() {
+        let with = |u: Vec<f64>| three_nodes().input("f", vec![1.0; 6]).unwrap().output("u", u).unwrap();
+        with(vec![0.0, 0.0, 1.0, 1e-18, 0.0, 0.0]).check_trainable().unwrap();
+        for (bad, expected) in [(0.0, "u = 0 at every node"), (1e-30, "up to 1e-30"), (1e30, "up to 1e30")] {
+            let message = with(vec![1.0, 1.0, 1.0, bad, bad, bad]).check_trainable().unwrap_err().to_string();
+            assert!(message.contains("output \"u\" of sample 1") && message.contains(expected), "{message}");
+            assert!(message.contains("train.loss = \"mse\""), "{message}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn selections_keep_functions_together(count in 1usize..5, picks in prop::collection::vec(0usize..100, 1..8)) {
+            let values: Vec<f64> = (0..3 * count).map(|i| i as f64).collect();
+            let twice: Vec<f64> = values.iter().map(|v| 2.0 * v).collect();
+            let samples = three_nodes().input("f", values).unwrap().output("u", twice).unwrap();
+            let picks: Vec<usize> = picks.iter().map(|pick| pick % count).collect();
+            let selected = samples.select(&picks);
+            prop_assert_eq!(selected.count(), picks.len());
+            for (place, pick) in picks.iter().enumerate() {
+                for node in 0..3 {
+                    let expected = (3 * pick + node) as f64;
+                    prop_assert_eq!(selected.fields()[0].values[3 * place + node], expected);
+                    prop_assert_eq!(selected.output_values().unwrap()[3 * place + node], 2.0 * expected);
+                }
+            }
         }
     }
 }

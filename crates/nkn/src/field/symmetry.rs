@@ -2,7 +2,7 @@
 //!
 //! Where the equation does not prefer a direction, a mirrored input has the mirrored output, and each sample is worth eight.
 
-use super::{Field, Samples};
+use super::Samples;
 use crate::domain::{Domain, Grid};
 use crate::{Error, Result};
 
@@ -51,21 +51,11 @@ pub fn check_square(domain: &Domain) -> Result<&Grid> {
 /// Each sample moved by its symmetry. `vectors` names the fields that are the two components of a vector: these are turned
 /// as well as moved.
 pub fn moved(samples: &Samples, symmetries: &[Symmetry], vectors: &[[String; 2]]) -> Result<Samples> {
-    let side = check_square(&samples.domain)?.shape()[0];
-    let move_all = |values: &[f64]| -> Vec<f64> {
+    let side = check_square(samples.domain())?.shape()[0];
+    let mut result = samples.map(samples.domain().clone(), |values| {
         let each = values.chunks_exact(side * side).zip(symmetries);
         each.flat_map(|(values, symmetry)| symmetry.moved(values, side)).collect()
-    };
-    let mut result = Samples {
-        domain: samples.domain.clone(),
-        count: samples.count,
-        fields: samples
-            .fields
-            .iter()
-            .map(|field| Field { name: field.name.clone(), values: move_all(&field.values) })
-            .collect(),
-        output: samples.output.as_deref().map(move_all),
-    };
+    });
     for [first, second] in vectors {
         let (a, b) = (position(samples, first)?, position(samples, second)?);
         for (sample, symmetry) in symmetries.iter().enumerate() {
@@ -87,7 +77,7 @@ pub fn moved(samples: &Samples, symmetries: &[Symmetry], vectors: &[[String; 2]]
 }
 
 fn position(samples: &Samples, name: &str) -> Result<usize> {
-    let names: Vec<&str> = samples.fields.iter().map(|field| field.name.as_str()).collect();
+    let names: Vec<&str> = samples.fields().iter().map(|field| field.name.as_str()).collect();
     let found = names.iter().position(|&own| own == name);
     let expected = || format!("names of the data's fields {names:?}");
     found.ok_or_else(|| Error::invalid("train.vectors", expected(), format!("{name:?}"), "name the two components"))

@@ -90,7 +90,7 @@ impl Normalisers {
         Ok(Self {
             fields: config.fields.iter().map(fit).collect::<Result<_>>()?,
             output: Normaliser::fit(config.normalise_output, samples.output_values()?, nodes),
-            training: Some(samples.domain.clone()),
+            training: Some(samples.domain().clone()),
         })
     }
 }
@@ -139,7 +139,7 @@ impl Batch {
         samples: &Samples,
         options: &BatchOptions,
     ) -> Result<Self> {
-        let (nodes, count, dim) = (samples.nodes(), samples.count, samples.domain.dim());
+        let (nodes, count, dim) = (samples.nodes(), samples.count(), samples.domain().dim());
         if count == 0 || nodes == 0 || options.depth == 0 {
             return Err(Error::invalid(
                 "batch",
@@ -154,22 +154,22 @@ impl Batch {
             .iter()
             .zip(&normalisers.fields)
             .map(|(name, normaliser)| {
-                Ok(normaliser.on(training, &samples.domain)?.encode(&samples.field(name)?.values))
+                Ok(normaliser.on(training, samples.domain())?.encode(&samples.field(name)?.values))
             })
             .collect::<Result<_>>()?;
         let layers = match config.kind {
-            Kind::Fno => Layers::Fourier(fourier_layers(config, normalisers, samples, options)?),
-            _ => {
+            Kind::Nkn | Kind::Gkn => {
                 Layers::Kernel(Box::new(KernelLayers::new(config, normalisers, samples, &encoded, options)?))
             }
+            Kind::Fno => Layers::Fourier(fourier_layers(config, normalisers, samples, options)?),
         };
-        let output = normalisers.output.on(training, &samples.domain)?;
+        let output = normalisers.output.on(training, samples.domain())?;
         let decode = (!output.mean.is_empty()).then(|| {
             let length = output.mean.len();
             let upload = |values| options.upload(values).reshape([1, length]);
             (upload(output.mean), upload(output.std))
         });
-        let points = options.upload(samples.domain.coordinates()).reshape([nodes, dim]);
+        let points = options.upload(samples.domain().coordinates()).reshape([nodes, dim]);
         let all: Vec<usize> = (0..config.fields.len()).collect();
         let fields = options.upload(interleave(&encoded, &all)).reshape([count, nodes, config.fields.len()]);
         Ok(Self { lift_inputs: lift_inputs(&points, &fields, &layers), fields, points, layers, decode })
@@ -207,13 +207,13 @@ impl KernelLayers {
         encoded: &[Vec<f64>],
         options: &BatchOptions,
     ) -> Result<Self> {
-        let (count, dim) = (samples.count, samples.domain.dim());
+        let (count, dim) = (samples.count(), samples.domain().dim());
         let seen: Vec<usize> =
             (0..config.fields.len()).filter(|&i| config.kernel_fields.contains(&config.fields[i])).collect();
-        let graph = graph(config, normalisers, &samples.domain, options.quadrature)?;
+        let graph = graph(config, normalisers, samples.domain(), options.quadrature)?;
         let kernel_fields = if seen.is_empty() { Vec::new() } else { interleave(encoded, &seen) };
         let rows = RowTable::of_fields(&graph, count, &kernel_fields, options.merge);
-        let inputs = rows.inputs(&graph, dim, &samples.domain.coordinates(), &kernel_fields);
+        let inputs = rows.inputs(&graph, dim, &samples.domain().coordinates(), &kernel_fields);
         let positions = (options.merge == Merge::PerSample && !seen.is_empty()).then(|| {
             let (targets, sources) = rows.field_positions(&graph);
             let upload = |values: Vec<i64>| {
@@ -243,9 +243,9 @@ fn fourier_layers(
     samples: &Samples,
     options: &BatchOptions,
 ) -> Result<Vec<Arc<Layer>>> {
-    let frequencies = Frequencies::new(config.modes, &samples.domain, normalisers.training.as_ref())?;
+    let frequencies = Frequencies::new(config.modes, samples.domain(), normalisers.training.as_ref())?;
     let layer = |activate| {
-        Arc::new(Layer { frequencies: frequencies.clone(), samples: samples.count, width: config.width, activate })
+        Arc::new(Layer { frequencies: frequencies.clone(), samples: samples.count(), width: config.width, activate })
     };
     let (inner, last) = (layer(true), layer(false));
     Ok((0..options.depth).map(|l| if l + 1 < options.depth { inner.clone() } else { last.clone() }).collect())

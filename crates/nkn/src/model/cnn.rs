@@ -2,9 +2,9 @@
 //!
 //! At another resolution the filters stay as they are; the features are interpolated to the resolution of the head.
 
+use super::image::{Network, Pass, head_group};
 use super::layers::{Activation, activate};
 use super::maps::PixelMap;
-use super::image::{Network, Pass, head_group};
 use crate::Result;
 use crate::convolution::Convolution;
 use super::parameters::Group;

@@ -4,9 +4,9 @@
 //! K_h = S K_H U, with the prolongation S and the restriction U of [`PixelMap::multiscale`].
 
 use super::cnn::convolve;
+use super::image::Pass;
 use super::layers::{Activation, activate};
 use super::maps::PixelMap;
-use super::image::Pass;
 use crate::{Error, Result};
 use burn::tensor::Tensor;
 

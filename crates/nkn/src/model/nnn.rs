@@ -5,9 +5,9 @@
 //! L times with a given affinity k and learned R(l), then the dense head. At another resolution the features are interpolated to that of the head.
 
 use super::affinity::nonlocal;
+use super::image::{Network, Pass, head_group};
 use super::layers::lift;
 use super::maps::PixelMap;
-use super::image::{Network, Pass, head_group};
 use crate::Result;
 use super::parameters::Group;
 use burn::tensor::Tensor;

@@ -14,9 +14,9 @@ use std::sync::Arc;
 ///
 /// ```
 /// use nkn::{problem::{exact::ExactNetwork, poisson}, seed::Seed};
-/// let samples = poisson::generate(Seed::new(0), 0, 3, 101)?.into_samples()?;
+/// let samples = poisson::generate(Seed::new(0), 0, 3, 101)?;
 /// let u = ExactNetwork::new(101)?.apply(&samples)?;
-/// let errors = nkn::field::relative_l2(&u, samples.output()?, 101);
+/// let errors = nkn::field::relative_l2(&u, samples.output_values()?, 101);
 /// assert!(errors.iter().all(|&error| error < 5e-3));
 /// # Ok::<(), nkn::Error>(())
 /// ```
@@ -32,7 +32,7 @@ impl ExactNetwork {
 
     /// The solutions u of -u'' = f, for samples with a field f on the network's grid.
     pub fn apply(&self, samples: &Samples) -> Result<Vec<f64>> {
-        if samples.domain != self.domain {
+        if *samples.domain() != self.domain {
             return Err(Error::invalid(
                 "samples",
                 format!("the unit interval with {} points", self.domain.len()),
@@ -40,7 +40,7 @@ impl ExactNetwork {
                 "make the network for the samples' grid",
             ));
         }
-        let (nodes, count) = (samples.nodes(), samples.count);
+        let (nodes, count) = (samples.nodes(), samples.count());
         let graph = connect(&self.domain, &Extent::All, Quadrature::Trapezoid, None)?.without_self();
         let rows = RowTable::shared(graph.edges(), count);
         let x = self.domain.coordinates();
@@ -83,9 +83,9 @@ mod tests {
     #[test]
     fn the_error_falls_with_the_square_of_the_spacing() {
         let error = |points: usize| {
-            let samples = generate(Seed::new(7), 0, 20, points).unwrap().into_samples().unwrap();
+            let samples = generate(Seed::new(7), 0, 20, points).unwrap();
             let u = ExactNetwork::new(points).unwrap().apply(&samples).unwrap();
-            mean(&relative_l2(&u, samples.output().unwrap(), points))
+            mean(&relative_l2(&u, samples.output_values().unwrap(), points))
         };
         let errors: Vec<f64> = [51, 101, 201, 401].map(error).to_vec();
         for pair in errors.windows(2) {

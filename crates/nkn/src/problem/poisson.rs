@@ -4,8 +4,8 @@
 //! û_0 = -sum û_k, which puts both ends at zero. So f is known exactly, and a sample is its coefficients: the
 //! same function can be had at any resolution.
 
-use crate::domain::{Domain, Grid};
-use crate::field::{Field, Samples};
+use crate::domain::Grid;
+use crate::field::Samples;
 use crate::seed::{Seed, uniform};
 use crate::{Error, Result};
 use std::f64::consts::TAU;
@@ -13,41 +13,26 @@ use std::f64::consts::TAU;
 /// The highest wave number in a solution.
 pub const MODES: usize = 100;
 
-/// Samples of the problem on a grid of equally spaced points, ends included.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PoissonSamples {
-    /// The number of samples.
-    pub count: usize,
-    /// The number of points.
-    pub points: usize,
-    /// The points, i / (points - 1).
-    pub x: Vec<f64>,
-    /// The right-hand sides, count x points, row-major.
-    pub f: Vec<f64>,
-    /// The solutions, count x points, row-major.
-    pub u: Vec<f64>,
-}
-
-/// Samples number first to first + count - 1, each of which depends on the seed and its number alone: asking for
-/// more samples or more points gives the same functions.
+/// Samples number first to first + count - 1 of f and u on equally spaced points, ends included. Each depends on the seed and
+/// its number alone: asking for more samples or more points gives the same functions.
 ///
 /// ```
 /// use nkn::{problem::poisson, seed::Seed};
 ///
 /// let coarse = poisson::generate(Seed::new(0), 10, 1, 51)?;
 /// let fine = poisson::generate(Seed::new(0), 0, 20, 101)?;
-/// assert_eq!(coarse.u[25], fine.u[10 * 101 + 50]); // sample 10 at x = 1/2
+/// // Sample 10 at x = 1/2:
+/// assert_eq!(coarse.output_values()?[25], fine.output_values()?[10 * 101 + 50]);
 /// # Ok::<(), nkn::Error>(())
 /// ```
-pub fn generate(seed: Seed, first: usize, count: usize, points: usize) -> Result<PoissonSamples> {
+pub fn generate(seed: Seed, first: usize, count: usize, points: usize) -> Result<Samples> {
     if points < 2 {
         return Err(Error::invalid("points", "at least 2, the ends of [0, 1]", points, "the paper uses 101 points"));
     }
     let cells = points - 1;
-    let x: Vec<f64> = (0..points).map(|i| i as f64 / cells as f64).collect();
     // cos(2 pi k i / cells) has the period `cells` in the integer k i: one small table, and arguments that
     // are reduced exactly, so that coinciding points of two grids get equal values to the last bit.
-    let cosines: Vec<f64> = x[..cells].iter().map(|x| (TAU * x).cos()).collect();
+    let cosines: Vec<f64> = (0..cells).map(|i| (TAU * (i as f64 / cells as f64)).cos()).collect();
     let mut f = Vec::with_capacity(count * points);
     let mut u = Vec::with_capacity(count * points);
     for sample in first..first + count {
@@ -63,7 +48,7 @@ pub fn generate(seed: Seed, first: usize, count: usize, points: usize) -> Result
             f.push(f_here);
         }
     }
-    Ok(PoissonSamples { count, points, x, f, u })
+    Samples::on(Grid::unit(&[points])?).input("f", f)?.output("u", u)
 }
 
 /// The coefficients û_0 to û_100 of one sample's solution.
@@ -95,24 +80,17 @@ pub fn green_integral(x: f64) -> f64 {
     x * (1.0 - x) / 2.0
 }
 
-impl PoissonSamples {
-    /// The samples as input and output functions on the unit interval.
-    pub fn into_samples(self) -> Result<Samples> {
-        Ok(Samples {
-            domain: Domain::Grid(Grid::unit(&[self.points])?),
-            count: self.count,
-            fields: vec![Field { name: "f".into(), values: self.f }],
-            output: Some(self.u),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn samples(count: usize, points: usize) -> PoissonSamples {
+    fn samples(count: usize, points: usize) -> Samples {
         generate(Seed::new(11), 0, count, points).unwrap()
+    }
+
+    /// The right-hand sides and the solutions.
+    fn functions(samples: &Samples) -> (&[f64], &[f64]) {
+        (&samples.fields()[0].values, samples.output_values().unwrap())
     }
 
     /// The integral of weight(y) f(y) by the trapezoidal rule on the samples' points.
@@ -124,7 +102,7 @@ mod tests {
 
     #[test]
     fn solutions_vanish_at_both_ends_and_only_there() {
-        for row in samples(50, 101).u.chunks(101) {
+        for row in functions(&samples(50, 101)).1.chunks(101) {
             assert!(row[0].abs() < 1e-12 && row[100].abs() < 1e-12, "{row:?}");
             assert!(row[1..100].iter().all(|&u| u < -1e-6), "{row:?}");
         }
@@ -136,7 +114,8 @@ mod tests {
         let weights = [-205.0 / 72.0, 8.0 / 5.0, -1.0 / 5.0, 8.0 / 315.0, -1.0 / 560.0];
         let points = 1001;
         let data = samples(5, points);
-        for (f, u) in data.f.chunks(points).zip(data.u.chunks(points)) {
+        let (f, u) = functions(&data);
+        for (f, u) in f.chunks(points).zip(u.chunks(points)) {
             for i in 4..points - 4 {
                 let sum: f64 = (1..5).map(|j| weights[j] * (u[i - j] + u[i + j])).sum();
                 let second = (sum + weights[0] * u[i]) * 1e6;
@@ -149,10 +128,11 @@ mod tests {
     fn green_function_gives_the_solution_with_second_order() {
         let worst = |points: usize| {
             let data = samples(3, points);
+            let ((f, u), x) = (functions(&data), data.domain().coordinates());
             let mut worst = 0.0_f64;
-            for (f, u) in data.f.chunks(points).zip(data.u.chunks(points)) {
-                for (x, u) in data.x.iter().zip(u) {
-                    let solved = trapezoid(&data.x, f, |y| green(*x, y));
+            for (f, u) in f.chunks(points).zip(u.chunks(points)) {
+                for (at, u) in x.iter().zip(u) {
+                    let solved = trapezoid(&x, f, |y| green(*at, y));
                     worst = worst.max((solved - u).abs());
                 }
             }
@@ -198,36 +178,39 @@ mod tests {
     #[test]
     fn the_same_functions_at_every_resolution_and_count() {
         let fine = samples(4, 201);
+        let (fine_f, fine_u) = functions(&fine);
         for (points, step) in [(101, 2), (51, 4)] {
             let coarse = generate(Seed::new(11), 1, 3, points).unwrap();
-            assert_eq!(coarse.f.len(), 3 * points);
+            let (f, u) = functions(&coarse);
+            assert_eq!(f.len(), 3 * points);
             for sample in 0..3 {
                 for i in 0..points {
                     let (here, there) = (sample * points + i, (sample + 1) * 201 + i * step);
-                    assert_eq!(coarse.u[here], fine.u[there]);
-                    assert_eq!(coarse.f[here], fine.f[there]);
+                    assert_eq!(u[here], fine_u[there]);
+                    assert_eq!(f[here], fine_f[there]);
                 }
             }
         }
-        assert_ne!(fine.u[..201], fine.u[201..402]);
-        assert_ne!(generate(Seed::new(12), 0, 4, 201).unwrap().u, fine.u);
+        assert_ne!(fine_u[..201], fine_u[201..402]);
+        assert_ne!(functions(&generate(Seed::new(12), 0, 4, 201).unwrap()).1, fine_u);
     }
 
     #[test]
     fn data_never_change() {
         // From an independent implementation in Python; not to the last bit, since cos and exp are the platform's.
         let data = generate(Seed::new(0), 0, 1, 3).unwrap();
-        let (u, f) = (data.u[1], data.f[0]);
+        let (f, u) = (functions(&data).0[0], functions(&data).1[1]);
         assert!((u + 1.748_405_533_366_789).abs() < 1e-12, "{u}");
         assert!((f - 310.108_626_877_595_04).abs() < 1e-9, "{f}");
     }
 
     #[test]
-    fn fewer_than_two_points_are_an_error() {
+    fn fewer_than_two_points_and_no_samples_are_errors() {
         for points in [0, 1] {
             let message = generate(Seed::new(0), 0, 1, points).unwrap_err().to_string();
             assert!(message.contains("points: expected at least 2"), "{message}");
         }
-        assert_eq!(samples(1, 2).x, [0.0, 1.0]);
+        assert_eq!(samples(1, 2).domain().coordinates(), [0.0, 1.0]);
+        assert!(generate(Seed::new(0), 0, 0, 5).unwrap_err().to_string().contains("at least one sample"));
     }
 }

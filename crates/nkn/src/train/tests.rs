@@ -14,8 +14,8 @@ struct Run {
 
 impl Run {
     fn new(change: impl FnOnce(&mut TrainConfig)) -> Self {
-        let train = generate(Seed::new(0), 0, 12, 15).unwrap().into_samples().unwrap();
-        let test = generate(Seed::new(0), 12, 4, 15).unwrap().into_samples().unwrap();
+        let train = generate(Seed::new(0), 0, 12, 15).unwrap();
+        let test = generate(Seed::new(0), 12, 4, 15).unwrap();
         let model =
             ModelConfig { kernel: vec![8, 8], reaction: vec![4], fields: vec!["f".into()], ..Default::default() };
         let mut config = TrainConfig {

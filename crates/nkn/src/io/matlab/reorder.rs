@@ -1,6 +1,6 @@
 //! From MATLAB's order, in which the first index runs fastest, to ours, in which the last one does.
 
-use super::{MatlabArray, MatlabVariable, Number, damaged};
+use super::{Array, MatlabVariable, Number, damaged};
 use crate::{Error, Result};
 use std::path::Path;
 
@@ -87,10 +87,10 @@ impl Reorder {
     }
 
     /// The array, when all planes have come.
-    pub(super) fn finish(self) -> MatlabArray {
+    pub(super) fn finish(self) -> Array {
         let mut shape = self.shape;
         shape[0] = self.keep;
-        MatlabArray { name: self.name, shape, values: self.values }
+        Array { name: self.name, shape, values: self.values }
     }
 }
 

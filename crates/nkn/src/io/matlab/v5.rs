@@ -4,7 +4,7 @@
 //! elements inside: flags, dimensions, name, values. Contents of up to four bytes may sit in the tag itself.
 
 use super::reorder::{Reorder, size};
-use super::{Contents, DEFLATE_LIMIT, MatlabArray, MatlabVariable, Number, PLAUSIBLE_RATIO, damaged};
+use super::{Array, Contents, DEFLATE_LIMIT, MatlabVariable, Number, PLAUSIBLE_RATIO, damaged};
 use crate::{Error, Result};
 use flate2::bufread::ZlibDecoder;
 use std::fs::File;
@@ -120,7 +120,7 @@ impl Contents for V5 {
         &self.variables
     }
 
-    fn read(&mut self, index: usize, first: Option<usize>) -> Result<MatlabArray> {
+    fn read(&mut self, index: usize, first: Option<usize>) -> Result<Array> {
         let (place, path) = (self.places[index], self.path.clone());
         let (element, _, _, length) = self.values(place)?;
         element.check_claim(length)?;

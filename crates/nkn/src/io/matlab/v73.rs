@@ -1,7 +1,7 @@
 //! The v7.3 format: HDF5 behind 512 bytes of MATLAB's, a dataset per array with its axes in reverse.
 
 use super::reorder::{Reorder, size};
-use super::{Contents, DEFLATE_LIMIT, MatlabArray, MatlabVariable, Number, PLAUSIBLE_RATIO, damaged};
+use super::{Array, Contents, DEFLATE_LIMIT, MatlabVariable, Number, PLAUSIBLE_RATIO, damaged};
 use crate::{Error, Result};
 use hdf5_pure::{AttrValue, DType, Dataset, Datatype, DatatypeByteOrder, File, Layout};
 use std::collections::HashMap;
@@ -59,7 +59,7 @@ impl Contents for V73 {
         &self.variables
     }
 
-    fn read(&mut self, index: usize, first: Option<usize>) -> Result<MatlabArray> {
+    fn read(&mut self, index: usize, first: Option<usize>) -> Result<Array> {
         let (path, variable) = (&self.path, &self.variables[index]);
         let name = &variable.name;
         let hdf5 = |error| unreadable(path, &format!("variable `{name}`"), &error);

@@ -5,8 +5,8 @@
 //! as the first layer's response to a pixel or the average of the last layer over a cell of the reference grid, is W times a
 //! sum of features with weights that are known beforehand: K itself is needed only between the pixels and the reference grid.
 
-use crate::model::maps::{PixelMap, Row};
 use crate::domain::Neighbourhood;
+use crate::model::maps::{PixelMap, Row};
 use std::sync::Arc;
 
 /// The rows of responses: at each node first that of the constant, then one for each channel of each pixel that reaches it.

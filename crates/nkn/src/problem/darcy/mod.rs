@@ -19,8 +19,8 @@ mod solver;
 pub use random_field::RandomField;
 pub use solver::FluxSolver;
 
-use crate::domain::{Domain, Grid};
-use crate::field::{Field, Samples};
+use crate::domain::Grid;
+use crate::field::Samples;
 use crate::seed::Seed;
 use crate::{Error, Result};
 use rayon::prelude::*;
@@ -34,27 +34,9 @@ const HIGH: f64 = 12.0;
 /// The coefficient elsewhere.
 const LOW: f64 = 3.0;
 
-/// Samples of the problem on a grid of side x side nodes, boundary included; each field is count x side x side.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DarcySamples {
-    /// The number of nodes along a side.
-    pub side: usize,
-    /// The number of samples.
-    pub count: usize,
-    /// The coefficients.
-    pub b: Vec<f64>,
-    /// The smoothed coefficients.
-    pub b_eps: Vec<f64>,
-    /// Their derivatives along the first axis.
-    pub b_eps_x: Vec<f64>,
-    /// Their derivatives along the second axis.
-    pub b_eps_y: Vec<f64>,
-    /// The solutions.
-    pub u: Vec<f64>,
-}
-
-/// Samples number first to first + count - 1, each of which depends on the seed and its number alone, and not on
-/// the number of threads.
+/// Samples number first to first + count - 1 of the coefficient b, the smoothed b_eps, its derivatives b_eps_x and b_eps_y, and
+/// the solution u, on side x side nodes, boundary included. Each depends on the seed and its number alone, and not on the
+/// number of threads.
 ///
 /// `progress` is called after each sample, on whichever thread made it, with the number of samples that are finished.
 ///
@@ -65,9 +47,8 @@ pub struct DarcySamples {
 /// use nkn::{problem::darcy, seed::Seed};
 ///
 /// let samples = darcy::generate(Seed::new(0), 0, 2, 41, &|_| {})?;
-/// let centre = samples.u[20 * 41 + 20]; // of sample 0
-/// let coarse = samples.into_samples()?.coarsen(11)?;
-/// assert_eq!(coarse.output()?[5 * 11 + 5], centre);
+/// let coarse = samples.coarsen(11)?;
+/// assert_eq!(coarse.output_values()?[5 * 11 + 5], samples.output_values()?[20 * 41 + 20]); // the centre of sample 0
 /// # Ok::<(), nkn::Error>(())
 /// ```
 pub fn generate(
@@ -76,7 +57,7 @@ pub fn generate(
     count: usize,
     side: usize,
     progress: &(dyn Fn(usize) + Sync),
-) -> Result<DarcySamples> {
+) -> Result<Samples> {
     let field = RandomField::new(side)?;
     let mut b = vec![0.0; count * side * side];
     b.par_chunks_mut(side * side).enumerate().for_each(|(sample, b)| {
@@ -88,21 +69,18 @@ pub fn generate(
 }
 
 /// Samples with given coefficients, each side x side and positive: the solutions and the smoothed fields.
-pub fn solve(b: &[f64], side: usize, progress: &(dyn Fn(usize) + Sync)) -> Result<DarcySamples> {
+pub fn solve(b: &[f64], side: usize, progress: &(dyn Fn(usize) + Sync)) -> Result<Samples> {
     let solver = FluxSolver::new(side)?;
     let nodes = side * side;
     if !b.len().is_multiple_of(nodes) {
         let expected = format!("{nodes} values for each sample, one per node of {side} x {side}");
         return Err(Error::invalid("b", expected, b.len(), "give whole samples, boundary nodes included"));
     }
-    let count = b.len() / nodes;
     let finished = AtomicUsize::new(0);
-    let zeros = || vec![0.0; b.len()];
-    let mut samples =
-        DarcySamples { side, count, b: b.to_vec(), b_eps: zeros(), b_eps_x: zeros(), b_eps_y: zeros(), u: zeros() };
-    let coefficients = samples.b.par_chunks(nodes).zip(samples.u.par_chunks_mut(nodes));
-    let gradients = samples.b_eps_x.par_chunks_mut(nodes).zip(samples.b_eps_y.par_chunks_mut(nodes));
-    let all = coefficients.zip(samples.b_eps.par_chunks_mut(nodes).zip(gradients));
+    let mut functions = [(); 4].map(|()| vec![0.0; b.len()]);
+    let [b_eps, b_eps_x, b_eps_y, u] = &mut functions;
+    let smoothed = b_eps.par_chunks_mut(nodes).zip(b_eps_x.par_chunks_mut(nodes).zip(b_eps_y.par_chunks_mut(nodes)));
+    let all = b.par_chunks(nodes).zip(u.par_chunks_mut(nodes)).zip(smoothed);
     // One sample at a time: they are few and each is long.
     all.with_max_len(1).try_for_each(|((b, u), (b_eps, (b_eps_x, b_eps_y)))| {
         u.copy_from_slice(&solver.solve_unit_load(b)?);
@@ -113,7 +91,9 @@ pub fn solve(b: &[f64], side: usize, progress: &(dyn Fn(usize) + Sync)) -> Resul
         progress(finished.fetch_add(1, Ordering::Relaxed) + 1);
         Ok::<(), Error>(())
     })?;
-    Ok(samples)
+    let [b_eps, b_eps_x, b_eps_y, u] = functions;
+    let inputs = [("b", b.to_vec()), ("b_eps", b_eps), ("b_eps_x", b_eps_x), ("b_eps_y", b_eps_y)];
+    Samples::on(Grid::unit(&[side, side])?).inputs(inputs)?.output("u", u)
 }
 
 /// The smoothed coefficient b_eps of one sample, and its derivatives along the first and the second axis.
@@ -136,19 +116,6 @@ pub fn fields(b: &[f64], side: usize) -> Result<(Vec<f64>, Vec<f64>, Vec<f64>)> 
     Ok((b_eps, along_x, along_y))
 }
 
-impl DarcySamples {
-    /// The samples as input and output functions on the unit square.
-    pub fn into_samples(self) -> Result<Samples> {
-        let fields = [("b", self.b), ("b_eps", self.b_eps), ("b_eps_x", self.b_eps_x), ("b_eps_y", self.b_eps_y)];
-        Ok(Samples {
-            domain: Domain::Grid(Grid::unit(&[self.side, self.side])?),
-            count: self.count,
-            fields: fields.map(|(name, values)| Field { name: name.into(), values }).to_vec(),
-            output: Some(self.u),
-        })
-    }
-}
-
 /// One-sided differences need three nodes, and so does a node that is not on the boundary.
 fn check_side(side: usize) -> Result<()> {
     match side {
@@ -160,48 +127,54 @@ fn check_side(side: usize) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ops::Range;
     use std::sync::Mutex;
 
-    fn samples(first: usize, count: usize) -> DarcySamples {
+    fn samples(first: usize, count: usize) -> Samples {
         generate(Seed::new(3), first, count, 33, &|_| {}).unwrap()
+    }
+
+    /// The values of some samples.
+    fn part<'a>(samples: &'a Samples, name: &str, range: Range<usize>) -> &'a [f64] {
+        let values = match name {
+            "u" => samples.output_values().unwrap(),
+            name => &samples.field(name).unwrap().values,
+        };
+        &values[range.start * samples.nodes()..range.end * samples.nodes()]
     }
 
     #[test]
     fn samples_are_what_they_are_said_to_be() {
-        let (side, nodes) = (33, 33 * 33);
+        let side = 33;
         let data = samples(0, 3);
         let field = RandomField::new(side).unwrap();
         let solver = FluxSolver::new(side).unwrap();
         for sample in 0..3 {
-            let range = sample * nodes..(sample + 1) * nodes;
+            let data = |name| part(&data, name, sample..sample + 1);
             let b: Vec<f64> = field.sample(Seed::new(3), sample).iter().map(|&v| 7.5 + 4.5_f64.copysign(v)).collect();
-            assert_eq!(data.b[range.clone()], b);
-            assert_eq!(data.u[range.clone()], solver.solve_unit_load(&b).unwrap());
+            assert_eq!(data("b"), b);
+            assert_eq!(data("u"), solver.solve_unit_load(&b).unwrap());
             let (b_eps, b_eps_x, b_eps_y) = fields(&b, side).unwrap();
-            assert_eq!(data.b_eps[range.clone()], b_eps);
-            assert_eq!(data.b_eps_x[range.clone()], b_eps_x);
-            assert_eq!(data.b_eps_y[range], b_eps_y);
+            assert_eq!(data("b_eps"), b_eps);
+            assert_eq!(data("b_eps_x"), b_eps_x);
+            assert_eq!(data("b_eps_y"), b_eps_y);
         }
     }
 
     #[test]
     fn the_same_samples_in_any_portion_and_with_any_number_of_threads() {
         let all = samples(0, 5);
-        let nodes = 33 * 33;
         for (first, count) in [(0, 1), (1, 3), (4, 1)] {
             for threads in [1, 3] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let part = pool.install(|| samples(first, count));
-                let range = first * nodes..(first + count) * nodes;
-                assert_eq!(part.b, all.b[range.clone()]);
-                assert_eq!(part.b_eps_y, all.b_eps_y[range.clone()]);
-                assert_eq!(part.u, all.u[range]);
+                let some = pool.install(|| samples(first, count));
+                for name in ["b", "b_eps_y", "u"] {
+                    assert_eq!(part(&some, name, 0..count), part(&all, name, first..first + count));
+                }
             }
         }
-        assert_ne!(all.b[..nodes], all.b[nodes..2 * nodes]);
-        assert_ne!(generate(Seed::new(4), 0, 5, 33, &|_| {}).unwrap().b, all.b);
-        let none = samples(7, 0);
-        assert_eq!((none.count, none.u.len()), (0, 0));
+        assert_ne!(part(&all, "b", 0..1), part(&all, "b", 1..2));
+        assert_ne!(generate(Seed::new(4), 0, 5, 33, &|_| {}).unwrap(), all);
     }
 
     #[test]
@@ -220,7 +193,7 @@ mod tests {
         let bounds = [HIGH, LOW].map(|b| solver.solve_unit_load(&[b; 33 * 33]).unwrap());
         // Only the integrals are ordered: they are the energies.
         let [low, high] = bounds.map(|u| u.iter().sum::<f64>());
-        for u in data.u.chunks(33 * 33) {
+        for u in data.output_values().unwrap().chunks(33 * 33) {
             assert!((low..high).contains(&u.iter().sum()));
         }
     }
@@ -232,6 +205,8 @@ mod tests {
             assert!(message.contains("side: expected at least 3"), "{message}");
             assert!(fields(&[1.0], side).is_err());
         }
+        let message = generate(Seed::new(0), 0, 0, 5, &|_| {}).unwrap_err().to_string();
+        assert!(message.contains("at least one sample"), "{message}");
         let message = fields(&[1.0; 24], 5).unwrap_err().to_string();
         assert!(message.contains("b: expected 25 values"), "{message}");
     }
@@ -240,17 +215,17 @@ mod tests {
     #[test]
     fn the_problem_has_the_symmetries_of_the_square() {
         use crate::field::{Symmetry, moved};
-        let samples = generate(Seed::new(3), 0, 1, 21, &|_| {}).unwrap().into_samples().unwrap();
+        let samples = generate(Seed::new(3), 0, 1, 21, &|_| {}).unwrap();
         for number in 0..8 {
             let vectors = [["b_eps_x".to_string(), "b_eps_y".to_string()]];
             let there = moved(&samples, &[Symmetry(number)], &vectors).unwrap();
-            let again = solve(&there.field("b").unwrap().values, 21, &|_| {}).unwrap().into_samples().unwrap();
-            for (a, b) in there.fields.iter().zip(&again.fields) {
+            let again = solve(&there.field("b").unwrap().values, 21, &|_| {}).unwrap();
+            for (a, b) in there.fields().iter().zip(again.fields()) {
                 for (a, b) in a.values.iter().zip(&b.values) {
                     assert!((a - b).abs() < 1e-9, "{number}: {a} {b}");
                 }
             }
-            for (a, b) in there.output.unwrap().iter().zip(&again.output.unwrap()) {
+            for (a, b) in there.output_values().unwrap().iter().zip(again.output_values().unwrap()) {
                 assert!((a - b).abs() < 1e-12, "{number}: {a} {b}");
             }
         }

@@ -1,8 +1,9 @@
 //! The official binary files of CIFAR-10 (cifar-10-batches-bin): 10,000 records of one label and 3 x 32 x 32 pixels
 //! each.
 
-use super::source::{COPY_AGAIN, looks_like};
+use super::source::COPY_AGAIN;
 use super::{CLASSES, Images, first_bad_label};
+use crate::io::Format;
 use crate::{Error, Result};
 use std::fs::File;
 use std::io::Read;
@@ -57,12 +58,11 @@ fn read_batch(path: &Path, records: usize) -> Result<Vec<u8>> {
         got if got < expected => format!("is truncated: {got} bytes, expected {layout}"),
         _ => format!("is too long: {length} bytes, expected {layout}"),
     };
-    // A label and a dark pixel say nothing; anything else that is known by its first bytes is worth a word.
-    match looks_like(&content) {
-        name if content.is_empty() || name.starts_with("something") => Err(Error::file(path, problem, COPY_AGAIN)),
-        name => {
+    match Format::of(&content) {
+        None => Err(Error::file(path, problem, COPY_AGAIN)),
+        Some(format) => {
             let hint = "put the official file of cifar-10-batches-bin in its place";
-            Err(Error::file(path, format!("{problem}; it looks like {name}"), hint))
+            Err(Error::file(path, format!("{problem}; it looks like {}", format.name()), hint))
         }
     }
 }

@@ -3,8 +3,8 @@
 //! official files.
 
 use super::cifar::{CHANNELS, RECORD, SIDE};
-use super::source::looks_like;
 use super::{CLASSES, first_bad_label};
+use crate::io::{Format, describe};
 use crate::{Error, Result};
 use std::io::Cursor;
 use std::path::Path;
@@ -17,8 +17,8 @@ const HINT: &str = "fetch the package again, or put the official files of cifar-
 pub(super) fn records_from_png(path: &Path, image: &[u8], labels: &[u8]) -> Result<Vec<u8>> {
     let pixels = SIDE * SIDE;
     let wrong = |problem: String| Error::file(path, problem, HINT);
-    if !image.starts_with(b"\x89PNG\r\n\x1a\n") {
-        return Err(wrong(format!("expected a PNG image, got {}", looks_like(image))));
+    if Format::of(image) != Some(Format::Png) {
+        return Err(wrong(format!("expected a PNG image, got {}", describe(image))));
     }
     let damaged = |error: png::DecodingError| wrong(format!("is a damaged PNG image ({error})"));
     let mut reader = png::Decoder::new(Cursor::new(image)).read_info().map_err(damaged)?;
@@ -48,7 +48,7 @@ pub(super) fn records_from_png(path: &Path, image: &[u8], labels: &[u8]) -> Resu
 /// The labels in a JSON array.
 pub(super) fn labels_from_json(path: &Path, text: &[u8]) -> Result<Vec<u8>> {
     let labels: Vec<u8> = serde_json::from_slice(text).map_err(|error| {
-        let problem = format!("expected a JSON array of labels, got {} ({error})", looks_like(text));
+        let problem = format!("expected a JSON array of labels, got {} ({error})", describe(text));
         Error::file(path, problem, HINT)
     })?;
     match first_bad_label(&labels) {

@@ -3,8 +3,9 @@
 //! A file begins with big-endian numbers of 32 bits: 2051, count, rows, columns for images; 2049, count for labels. One
 //! byte for each pixel or label follows.
 
-use super::source::{COPY_AGAIN, Source, looks_like};
+use super::source::{COPY_AGAIN, Source};
 use super::{CLASSES, Images, first_bad_label};
+use crate::io::describe;
 use crate::{Error, Result};
 use std::path::Path;
 
@@ -115,8 +116,8 @@ fn wrong_magic(path: &Path, kind: Kind, header: &[u8]) -> Error {
         );
     }
     let got = match header.first_chunk() {
-        Some(&magic) => format!("{} (magic number {})", looks_like(header), u32::from_be_bytes(magic)),
-        None => looks_like(header),
+        Some(&magic) => format!("{} (magic number {})", describe(header), u32::from_be_bytes(magic)),
+        None => describe(header),
     };
     Error::file(path, format!("{expected}, got {got}"), "put the official file in its place, plain or as .gz")
 }

@@ -1,0 +1,113 @@
+//! NumPy's `.npz` files: a zip archive with one `.npy` array per member.
+//!
+//! Numbers may be floats of 4 or 8 bytes, integers or booleans, in either byte order, in C or Fortran order.
+
+use super::Array;
+use super::number::Number;
+use crate::field::dimensions;
+use crate::{Error, Result};
+use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder};
+use ndarray_npy::npy::header::Header;
+use ndarray_npy::{NpzWriter, WriteNpzError};
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+/// The bytes that are read at a time; whole numbers of every size.
+const PIECE: u64 = 1 << 20;
+
+/// All arrays of a file, in its order.
+pub(super) fn read_npz(path: &Path) -> Result<Vec<Array>> {
+    let file = File::open(path).map_err(Error::io(path, "open"))?;
+    let mut archive = zip::ZipArchive::new(BufReader::new(file)).map_err(|error| {
+        Error::file(
+            path,
+            format!("starts as an .npz file, but its end is missing or damaged ({error})"),
+            "the file is probably truncated: copy or download it again",
+        )
+    })?;
+    let count = archive.len();
+    let read = |index: usize| -> Result<Array> {
+        let mut member = archive.by_index(index).map_err(|error| damaged(path, &index.to_string(), &error))?;
+        let name = member.name().strip_suffix(".npy").unwrap_or(member.name()).to_owned();
+        read_array(path, name, &mut member)
+    };
+    (0..count).map(read).collect()
+}
+
+/// Reads one array. Memory is asked for as the numbers come, so a header that lies about the shape gets none.
+fn read_array(path: &Path, name: String, member: &mut impl Read) -> Result<Array> {
+    let wrong = |problem: String| damaged(path, &name, &problem);
+    // Later versions are for records and can claim headers of gigabytes.
+    let mut start = [0; 7];
+    member.read_exact(&mut start).map_err(|error| damaged(path, &name, &error))?;
+    if start != *b"\x93NUMPY\x01" {
+        return Err(wrong("it is no array in version 1 of the .npy format".into()));
+    }
+    let header = Header::from_reader(&mut start.chain(&mut *member)).map_err(|error| damaged(path, &name, &error))?;
+    let descriptor = header.type_descriptor.to_string();
+    let Some((number, big_endian)) = Number::of_numpy(descriptor.trim_matches('\'')) else {
+        return Err(Error::file(
+            path,
+            format!("array `{name}` has the element type {descriptor}; expected real numbers"),
+            format!("convert it: {name}.astype(numpy.float64)"),
+        ));
+    };
+    let shape = header.shape;
+    let bytes = shape.iter().try_fold(number.size() as u64, |bytes, &side| bytes.checked_mul(side as u64));
+    let mut left = bytes.ok_or_else(|| wrong(format!("it claims the shape {}", dimensions(&shape))))?;
+    let (mut values, mut piece, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+    while left > 0 {
+        let wanted = left.min(PIECE);
+        piece.clear();
+        member.take(wanted).read_to_end(&mut piece).map_err(|error| damaged(path, &name, &error))?;
+        if (piece.len() as u64) < wanted {
+            return Err(wrong(format!("it claims the shape {} but ends too early", dimensions(&shape))));
+        }
+        number.decode(big_endian, &piece, &mut numbers);
+        values.extend_from_slice(&numbers);
+        left -= wanted;
+    }
+    // The archive's checksum is looked at behind the last byte.
+    if member.read(&mut [0]).map_err(|error| damaged(path, &name, &error))? > 0 {
+        return Err(wrong(format!("it goes on after the {} that it claims", dimensions(&shape))));
+    }
+    if header.layout.is_fortran() {
+        let array = ArrayD::from_shape_vec(IxDyn(&shape).f(), values).map_err(|error| damaged(path, &name, &error))?;
+        values = array.iter().copied().collect();
+    }
+    Ok(Array { name, shape, values })
+}
+
+fn damaged(path: &Path, name: &str, error: &dyn std::fmt::Display) -> Error {
+    Error::file(
+        path,
+        format!("array `{name}` cannot be read: {error}"),
+        "the file is damaged or was not written by numpy.savez: write or download it again",
+    )
+}
+
+/// Writes arrays of f64, given as name, shape and values.
+pub(super) fn write_npz<'a>(
+    file: File,
+    arrays: impl IntoIterator<Item = (&'a str, Vec<usize>, &'a [f64])>,
+) -> io::Result<File> {
+    let mut archive = NpzWriter::new(file);
+    for (name, shape, values) in arrays {
+        let array = ArrayViewD::from_shape(shape, values).map_err(io::Error::other)?;
+        archive.add_array(name, &array).map_err(system_error)?;
+    }
+    archive.finish().map_err(system_error)
+}
+
+/// Digs the system's error out of its wrapping: its kind (a full disk) decides what the user is told.
+fn system_error(error: WriteNpzError) -> io::Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(inner) = cause {
+        if let Some(system) = inner.downcast_ref::<io::Error>() {
+            return io::Error::new(system.kind(), system.to_string());
+        }
+        cause = inner.source();
+    }
+    io::Error::other(error.to_string())
+}
