@@ -120,19 +120,19 @@ fn kernel_network(
     let [_, dim] = batch.points.dims();
     let last = match kernel_shape(config, dim)?.hidden() {
         Some(hidden) if is_fused && d > 1 && layers.plan.streams() => {
-            let parts = rest_of_parts(config, parameters, batch, engine)?;
+            let (reaction, source) = reaction_and_source(config, parameters, batch, engine)?;
             let parts = StreamedParts {
                 initial,
                 hidden,
                 kernel: parameters.get("kernel"),
                 kernel_inputs: kernel_inputs(config, batch, layers),
-                reaction: parts.reaction,
-                source: parts.source,
+                reaction,
+                source,
             };
             evolve_streamed(parts, &layers.plan)
         }
         _ => {
-            let parts = Parts { initial, ..kernel_parts(config, parameters, batch, layers, engine)? };
+            let parts = kernel_parts(config, parameters, batch, layers, initial, engine)?;
             if is_fused { evolve(parts, layers.plan.clone()) } else { evolve_plainly(parts, &layers.plan) }
         }
     };
@@ -150,7 +150,8 @@ pub fn kernel_blocks(
     batch: &Batch,
 ) -> Result<(Vec<f64>, Vec<f64>)> {
     let layers = batch.kernel().ok_or_else(|| no_kernel(config.kind))?;
-    let parts = kernel_parts(config, parameters, batch, layers, Engine::Automatic)?;
+    let initial = lift(parameters.get("lift"), batch, config.width);
+    let parts = kernel_parts(config, parameters, batch, layers, initial, Engine::Automatic)?;
     let size = config.width * config.width;
     let [_, width] = parts.features.dims();
     let split = size * width;
@@ -176,14 +177,16 @@ fn lift(parameters: Tensor<1>, batch: &Batch, d: usize) -> Tensor<3> {
     lifted.reshape([samples, nodes, d])
 }
 
-/// The kernel's features and last layer, R and c; the initial state is left to the caller.
+/// What the evolution of an initial state works on: the kernel's features and last layer, R and c.
 fn kernel_parts(
     config: &ModelConfig,
     parameters: &ParameterTensors,
     batch: &Batch,
     layers: &KernelLayers,
+    initial: Tensor<3>,
     engine: Engine,
 ) -> Result<Parts> {
+    let (reaction, source) = reaction_and_source(config, parameters, batch, engine)?;
     let [_, dim] = batch.points.dims();
     let d = config.width;
     let shape = kernel_shape(config, dim)?;
@@ -192,14 +195,9 @@ fn kernel_parts(
     let count = shape.parameters();
     if d == 1 {
         // K is a number: the whole perceptron goes through at once, and the assembly has nothing left to multiply with.
-        return Ok(Parts {
-            features: mlp(inputs, kernel, &shape, engine),
-            last_layer: Tensor::from_data(
-                TensorData::from([1.0f64, 0.0]),
-                (&batch.points.device(), batch.points.dtype()),
-            ),
-            ..rest_of_parts(config, parameters, batch, engine)?
-        });
+        let options = (&batch.points.device(), batch.points.dtype());
+        let last_layer = Tensor::from_data(TensorData::from([1.0f64, 0.0]), options);
+        return Ok(Parts { initial, features: mlp(inputs, kernel, &shape, engine), last_layer, reaction, source });
     }
     let (features, hidden) = match shape.hidden() {
         Some(hidden) => {
@@ -208,11 +206,16 @@ fn kernel_parts(
         }
         None => (inputs, 0),
     };
-    Ok(Parts { features, last_layer: kernel.slice(hidden..count), ..rest_of_parts(config, parameters, batch, engine)? })
+    Ok(Parts { initial, features, last_layer: kernel.slice(hidden..count), reaction, source })
 }
 
-/// R and c, with placeholders for the kernel.
-fn rest_of_parts(config: &ModelConfig, parameters: &ParameterTensors, batch: &Batch, engine: Engine) -> Result<Parts> {
+/// R and c.
+fn reaction_and_source(
+    config: &ModelConfig,
+    parameters: &ParameterTensors,
+    batch: &Batch,
+    engine: Engine,
+) -> Result<(Tensor<2>, Tensor<1>)> {
     let [_, dim] = batch.points.dims();
     let d = config.width;
     let reaction = match config.kind {
@@ -222,14 +225,7 @@ fn rest_of_parts(config: &ModelConfig, parameters: &ParameterTensors, batch: &Ba
         }
         Kind::Gkn | Kind::Fno => parameters.get("root").reshape([1, d * d]),
     };
-    let device = batch.points.device();
-    Ok(Parts {
-        initial: Tensor::zeros([1, 1, 1], &device),
-        features: Tensor::zeros([1, 1], &device),
-        last_layer: Tensor::zeros([1], &device),
-        reaction,
-        source: parameters.get("source"),
-    })
+    Ok((reaction, parameters.get("source")))
 }
 
 /// The kernel's inputs; with rows of their own for every sample they are taken from the fields' tensor, so

@@ -110,26 +110,28 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
     (result, Saved { states, matrix: blocks })
 }
 
-pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
+pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradient: &[T]) -> Gradients<T> {
     let (d, samples) = (plan.width, plan.samples());
     let users = Users::of(plan);
     let length = gradient.len();
     let node = samples * d;
     let mut adjoint = nodes_first(plan, gradient).into_owned();
     let mut scaled = Buffer::any(plan.depth * length);
-    let blocks = transposed_blocks(plan.width, &saved.matrix);
+    let Saved { states, matrix } = saved;
+    let blocks = transposed_blocks(plan.width, &matrix);
+    drop(matrix);
     // w K^T times the scaled adjoint at the target, for every edge and sample.
     let mut sent = Buffer::any(plan.edges() * node);
     for layer in (0..plan.depth).rev() {
         let scaled = &mut scaled[layer * length..(layer + 1) * length];
         let activated =
-            plan.update.activates(layer, plan.depth).then(|| &saved.states[(layer + 1) * length..(layer + 2) * length]);
+            plan.update.activates(layer, plan.depth).then(|| &states[(layer + 1) * length..(layer + 2) * length]);
         scaled_mask(scaled, T::of(plan.update.step()), &adjoint, activated);
         send(plan, &users, &blocks, inputs.reaction, scaled, &mut sent, &mut adjoint);
         receive(plan, &sent, &mut adjoint);
     }
-    let states = &saved.states[..plan.depth * length];
-    drop(blocks);
+    let states = &states[..plan.depth * length];
+    drop((blocks, sent));
     let blocks = block_gradients(plan, &users, states, &scaled, length);
     let (features, last_layer) = last_layer::backward(plan, &inputs, &blocks);
     let mut source = vec![T::ZERO; d];

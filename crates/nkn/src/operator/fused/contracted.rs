@@ -128,7 +128,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
     (result, Saved { states, matrix: Buffer::any(0) })
 }
 
-pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
+pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradient: &[T]) -> Gradients<T> {
     let (d, samples) = (plan.width, plan.samples());
     let length = gradient.len();
     let mut adjoint = nodes_first(plan, gradient).into_owned();
