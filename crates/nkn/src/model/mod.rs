@@ -19,7 +19,7 @@ mod work;
 pub use batch::{Batch, BatchOptions, KernelLayers, Layers, Normalisers};
 pub use config::{Kind, ModelConfig};
 pub use parameters::{Entry, Group, ParameterTensors, Parameters};
-pub use work::Work;
+pub use work::{Work, peak_gflops};
 
 use crate::engine::Engine;
 use crate::field::Samples;
