@@ -2,24 +2,26 @@
 //!
 //! The network learns the map from one function to another from samples: it lifts the input to features h(x, 0), takes L
 //! explicit Euler steps of a nonlocal diffusion-reaction equation whose kernel is learned, and projects h(x, T) to the
-//! output. The folders follow the data: [`domain`] and [`field`] say where functions live and what they are, [`kernel`] and
-//! [`operator`] assemble and evolve, [`model`] puts the networks together, [`io`] and [`train`] write and teach them,
+//! output. The folders follow the data: [`domain`] and [`field`] say where functions live and what they are, `kernel` and
+//! `operator` assemble and evolve, [`model`] puts the networks together, [`io`] and [`train`] write and teach them,
 //! [`analysis`] looks into them, [`problem`] has the paper's data, and [`run`] does a whole run from a configuration file.
 
 pub mod analysis;
-pub mod buffer;
+mod buffer;
+#[cfg(test)]
+mod checks;
 pub mod classify;
-pub mod convolution;
+pub(crate) mod convolution;
 pub mod domain;
-pub mod engine;
+pub(crate) mod engine;
 mod error;
 pub mod field;
 pub mod io;
-pub mod kernel;
-pub mod linalg;
+pub(crate) mod kernel;
+mod linalg;
 pub mod model;
 mod operation;
-pub mod operator;
+pub(crate) mod operator;
 pub mod problem;
 pub mod run;
 pub mod seed;

@@ -11,12 +11,12 @@ pub fn mlp(x: Tensor<2>, parameters: Tensor<1>, shape: &MlpShape, engine: Engine
     if engine.is_fused(&x.device()) {
         operate([x.into_dispatch(), parameters.into_dispatch()], Perceptron(shape.clone()))
     } else {
-        mlp_portable(x, parameters, shape)
+        portable(x, parameters, shape)
     }
 }
 
 /// The same in Burn primitives: what [`mlp`] must equal.
-pub fn mlp_portable(x: Tensor<2>, parameters: Tensor<1>, shape: &MlpShape) -> Tensor<2> {
+fn portable(x: Tensor<2>, parameters: Tensor<1>, shape: &MlpShape) -> Tensor<2> {
     let mut rows = x;
     for (index, layer) in shape.layers().iter().enumerate() {
         let weight = parameters.clone().slice(layer.start..layer.bias()).reshape([layer.outputs, layer.inputs]);

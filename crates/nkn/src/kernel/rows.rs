@@ -35,6 +35,20 @@ pub struct RowTable {
     witness: Vec<u32>,
 }
 
+/// The samples of each kernel row: row q is used by `samples[offsets[q]..offsets[q + 1]]`.
+#[derive(Clone, Debug)]
+pub(crate) struct Users {
+    offsets: Vec<usize>,
+    samples: Vec<u32>,
+}
+
+impl Users {
+    /// The samples that use a row, in order.
+    pub fn of_row(&self, row: usize) -> &[u32] {
+        &self.samples[self.offsets[row]..self.offsets[row + 1]]
+    }
+}
+
 impl RowTable {
     /// One row per edge for all samples: the kernel k(x, y) does not see b.
     pub fn shared(edges: usize, samples: usize) -> Self {
@@ -148,6 +162,29 @@ impl RowTable {
     /// The rows of some edges, edge by edge.
     pub fn slots(&self, edges: std::ops::Range<usize>) -> &[u32] {
         &self.by_edge[self.edge_rows[edges.start] as usize..self.edge_rows[edges.end] as usize]
+    }
+
+    /// The samples of each row.
+    pub(crate) fn users(&self) -> Users {
+        let mut offsets = vec![0usize; self.rows() + 1];
+        for edge in 0..self.edges() {
+            for sample in 0..self.samples {
+                offsets[self.row(edge, sample) + 1] += 1;
+            }
+        }
+        for row in 0..self.rows() {
+            offsets[row + 1] += offsets[row];
+        }
+        let mut next = offsets.clone();
+        let mut samples = vec![0u32; offsets[self.rows()]];
+        for edge in 0..self.edges() {
+            for sample in 0..self.samples {
+                let slot = &mut next[self.row(edge, sample)];
+                samples[*slot] = sample as u32;
+                *slot += 1;
+            }
+        }
+        Users { offsets, samples }
     }
 
     /// The kernel's inputs in the paper's order: x (target), y (source), b(x), b(y).

@@ -5,6 +5,7 @@ mod batch;
 pub(crate) mod cnn;
 mod config;
 pub mod fno;
+mod geometry;
 pub mod gkn;
 pub(crate) mod image;
 pub(crate) mod layers;
@@ -18,6 +19,7 @@ mod work;
 
 pub use batch::{Batch, BatchOptions, KernelLayers, Layers, Normalisers};
 pub use config::{Kind, ModelConfig};
+pub use geometry::Geometry;
 pub use parameters::{Entry, Group, ParameterTensors, Parameters};
 pub use work::{Work, peak_gflops};
 

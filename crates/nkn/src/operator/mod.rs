@@ -1,11 +1,14 @@
 //! From the kernel's features to the state after L layers: assembly of the block-sparse A, the evolution and its adjoint.
 
+mod cost;
+mod edges;
 mod fused;
 mod integral;
 mod plan;
 
+pub use edges::Edges;
 pub use integral::{Integral, pointwise};
-pub use plan::{Cost, Order, Plan, Purpose, Update};
+pub use plan::{Order, Plan, Purpose, Update};
 
 use crate::kernel::MlpShape;
 use crate::linalg::Real;

@@ -6,7 +6,7 @@ use super::state::State;
 use super::trainer::Trainer;
 use crate::engine::Engine;
 use crate::field::{Samples, Symmetry, moved};
-use crate::model::{Batch, Normalisers, Parameters, Work, forward};
+use crate::model::{Batch, Geometry, Normalisers, Parameters, Work, forward};
 use crate::seed::{Seed, uniform};
 use crate::{Error, Result};
 use burn::tensor::{DType, Tensor, TensorData};
@@ -14,6 +14,8 @@ use rayon::prelude::*;
 
 /// The batches of a depth.
 pub(super) struct Steps {
+    /// The samples' domain as the network sees it, for all batches.
+    geometry: Geometry,
     /// The whole set as one batch, prepared once.
     full: Option<(Batch, Tensor<2>)>,
 }
@@ -21,31 +23,25 @@ pub(super) struct Steps {
 impl Steps {
     pub fn new(trainer: &Trainer, depth: usize, normalisers: &Normalisers) -> Result<Self> {
         let is_fixed = trainer.is_full_batch() && trainer.config.augment == Augment::None;
-        let full = is_fixed.then(|| prepare(trainer, normalisers, depth, trainer.train)).transpose()?;
-        Ok(Self { full })
+        let geometry = Geometry::new(trainer.model, normalisers, &trainer.train.domain, None)?;
+        let full = is_fixed.then(|| prepare(trainer, &geometry, depth, trainer.train)).transpose()?;
+        Ok(Self { geometry, full })
     }
 
     /// What a step takes, before the first one.
-    pub fn work(&self, trainer: &Trainer, normalisers: &Normalisers, depth: usize) -> Result<Work> {
+    pub fn work(&self, trainer: &Trainer, depth: usize) -> Result<Work> {
         let dim = trainer.train.domain.dim();
         if let Some((batch, _)) = &self.full {
             return Work::of(trainer.model, dim, batch, &trainer.options(depth, true));
         }
         let count = trainer.config.batch.unwrap_or(trainer.train.count).min(trainer.train.count);
         let first: Vec<usize> = (0..count).collect();
-        let (batch, _) = prepare(trainer, normalisers, depth, &trainer.train.select(&first))?;
+        let (batch, _) = prepare(trainer, &self.geometry, depth, &trainer.train.select(&first))?;
         Work::of(trainer.model, dim, &batch, &trainer.options(depth, true))
     }
 
     /// One pass over the data: the mean loss and the last gradient's norm.
-    pub fn epoch(
-        &mut self,
-        trainer: &Trainer,
-        normalisers: &Normalisers,
-        depth: usize,
-        rate: f64,
-        state: &mut State,
-    ) -> Result<(f64, f64)> {
+    pub fn epoch(&mut self, trainer: &Trainer, depth: usize, rate: f64, state: &mut State) -> Result<(f64, f64)> {
         if let Some((batch, truth)) = &self.full {
             return step(trainer, batch, truth, depth, rate, state);
         }
@@ -60,7 +56,7 @@ impl Steps {
                 let own: Vec<Symmetry> = indices.iter().map(|&index| moves[index]).collect();
                 samples = moved(&samples, &own, &trainer.config.vectors)?;
             }
-            let (batch, truth) = prepare(trainer, normalisers, depth, &samples)?;
+            let (batch, truth) = prepare(trainer, &self.geometry, depth, &samples)?;
             let (loss, length) = step(trainer, &batch, &truth, depth, rate, state)?;
             total += loss * indices.len() as f64;
             norm = length;
@@ -81,12 +77,12 @@ fn augmentation(trainer: &Trainer, state: &State) -> Option<Vec<Symmetry>> {
 
 pub(super) fn prepare(
     trainer: &Trainer,
-    normalisers: &Normalisers,
+    geometry: &Geometry,
     depth: usize,
     samples: &Samples,
 ) -> Result<(Batch, Tensor<2>)> {
     let options = trainer.options(depth, true);
-    let batch = Batch::new(trainer.model, normalisers, samples, &options)?;
+    let batch = Batch::on(geometry, trainer.model, samples, &options)?;
     let truth = TensorData::new(samples.output()?.to_vec(), [samples.count, samples.nodes()]);
     Ok((batch, Tensor::from_data(truth, (&options.device, options.dtype))))
 }

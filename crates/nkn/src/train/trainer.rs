@@ -9,7 +9,7 @@ use super::steps::{Steps, prepare, step};
 use crate::Result;
 use crate::engine::Engine;
 use crate::field::{Samples, check_square, mean};
-use crate::model::{Batch, BatchOptions, Kind, Model, ModelConfig, Normalisers, Parameters, Work, forward};
+use crate::model::{Batch, BatchOptions, Geometry, Kind, Model, ModelConfig, Normalisers, Parameters, Work, forward};
 use crate::seed::Seed;
 use burn::tensor::{DType, Device};
 use std::time::{Duration, Instant};
@@ -60,7 +60,8 @@ impl Trainer<'_> {
     /// Seconds of single full-batch steps at a depth, and the work of one: a measurement, not a training.
     pub fn time_steps(&self, depth: usize, count: usize) -> Result<(Vec<f64>, Work)> {
         let normalisers = Normalisers::fit(self.model, self.train)?;
-        let (batch, truth) = prepare(self, &normalisers, depth, self.train)?;
+        let geometry = Geometry::new(self.model, &normalisers, &self.train.domain, None)?;
+        let (batch, truth) = prepare(self, &geometry, depth, self.train)?;
         let mut state = self.start(Some(self.random(0, depth)?))?;
         let mut seconds = Vec::with_capacity(count);
         for _ in 0..count {
@@ -172,7 +173,7 @@ impl Trainer<'_> {
         let test = self.test.map(evaluation).transpose()?;
         let train = evaluation(self.train)?;
         let mut steps = Steps::new(self, depth, normalisers)?;
-        let work = steps.work(self, normalisers, depth)?;
+        let work = steps.work(self, depth)?;
         (self.observer)(Event::Depth { depth, epochs, work })?;
         let mut test_error = None;
         while state.epoch < epochs && !self.has_stalled(state) {
@@ -184,7 +185,7 @@ impl Trainer<'_> {
             let share = self.config.schedule.share(state.epoch, epochs, state.reductions);
             let rate = self.config.learning_rate.at(state.rung) * share;
             let before = self.is_full_batch().then(|| state.parameters.clone());
-            let (loss, norm) = steps.epoch(self, normalisers, depth, rate, state)?;
+            let (loss, norm) = steps.epoch(self, depth, rate, state)?;
             state.epoch += 1;
             if loss < state.best_loss {
                 state.best_loss = loss;

@@ -147,9 +147,8 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
         }
         let own = &*own;
         let terms = |y: usize, terms: &mut Vec<Term>| {
-            let incoming = &plan.incoming[plan.source_offsets[y]..plan.source_offsets[y + 1]];
-            terms.extend(incoming.iter().map(|&edge| Term {
-                states: plan.targets[edge as usize] as usize * node,
+            terms.extend(plan.graph.of_source(y).iter().map(|&edge| Term {
+                states: plan.graph.targets[edge as usize] as usize * node,
                 block: edge as usize * d * d,
             }));
         };
