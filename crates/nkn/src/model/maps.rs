@@ -11,9 +11,9 @@ pub(crate) type Mixture = Vec<(usize, f64)>;
 
 /// A sparse matrix, row by row.
 #[derive(Clone, Debug, PartialEq)]
-struct Rows(Vec<Mixture>);
+struct Mixtures(Vec<Mixture>);
 
-impl Rows {
+impl Mixtures {
     fn transposed(&self, columns: usize) -> Self {
         let mut result = vec![Vec::new(); columns];
         for (row, entries) in self.0.iter().enumerate() {
@@ -38,18 +38,18 @@ impl Rows {
 /// A map from the pixels of one resolution to those of another.
 #[derive(Clone, Debug)]
 pub struct PixelMap {
-    forward: Arc<Rows>,
-    backward: Arc<Rows>,
+    forward: Arc<Mixtures>,
+    backward: Arc<Mixtures>,
 }
 
 impl PixelMap {
     fn new(from: usize, axis: Vec<Mixture>) -> Self {
-        Self::from_rows(Rows(axis).squared(from).0, from * from)
+        Self::from_rows(Mixtures(axis).squared(from).0, from * from)
     }
 
     /// Any sparse matrix with so many columns.
     pub(crate) fn from_rows(rows: Vec<Mixture>, columns: usize) -> Self {
-        let forward = Rows(rows);
+        let forward = Mixtures(rows);
         let backward = forward.transposed(columns);
         Self { forward: Arc::new(forward), backward: Arc::new(backward) }
     }
@@ -124,7 +124,7 @@ impl PixelMap {
     }
 }
 
-fn multiply<T: Real>(rows: &Rows, input: &[T], length: usize) -> Vec<T> {
+fn multiply<T: Real>(rows: &Mixtures, input: &[T], length: usize) -> Vec<T> {
     // Short rows some at a time: a task must be worth its while.
     let together = 2048usize.div_ceil(length.max(1));
     by_pieces(

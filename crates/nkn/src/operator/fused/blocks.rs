@@ -170,11 +170,11 @@ pub(super) fn receive<T: Real>(plan: &Plan, sent: &[T], adjoint: &mut [T]) {
 }
 
 /// Derivatives of the blocks: for each block one product over all layers and all samples that use it.
-fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T], length: usize) -> Vec<T> {
+fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T], length: usize) -> Buffer<T> {
     let d = plan.width;
     let node = plan.samples() * d;
     let is_difference = plan.update.difference() != 0.0;
-    let mut blocks = vec![T::ZERO; plan.kernel_rows() * d * d];
+    let mut blocks = Buffer::any(plan.kernel_rows() * d * d);
     blocks.par_chunks_mut(d * d).enumerate().for_each_init(
         || (Vec::new(), Vec::new()),
         |(left, right), (row, block)| {
