@@ -1,6 +1,7 @@
-//! Operations on slices with a derivative by hand, as operations of Burn: what the layers of image networks are made of.
+//! Operations on slices with a derivative by hand, as operations of Burn.
 //!
-//! An operation has up to four inputs. It is one backend extension for all of them, so a new one is a type with two functions.
+//! An operation is one type with three functions: the shape of its result, the result with what the derivatives need beyond inputs and
+//! result, and the derivatives. One backend extension of the CPU backend Flex serves them all, for any number of inputs of any rank.
 
 use crate::engine::{contiguous, flex_tensor, slice};
 use crate::linalg::Real;
@@ -11,169 +12,200 @@ use burn::backend::autodiff::{
 };
 use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::{DType, Tensor};
+use burn::backend::{
+    Autodiff, Backend, BackendTensor, Dispatch, DispatchAutodiffContext, DispatchTensor, DispatchTensorKind,
+    ExtensionType, Flex, backend_extension,
+};
+use burn::tensor::{DType, Shape, Tensor};
+use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The number of inputs.
-pub(crate) const INPUTS: usize = 4;
+/// An operation with N inputs, in either precision.
+pub(crate) trait Operation<const N: usize>: Debug + Send + Sync + 'static {
+    /// What the derivatives need besides inputs and result.
+    type Saved<T: Real>: Send + Sync + 'static;
 
-/// An operation in either precision.
-pub(crate) trait Operation: Debug + Send + Sync + 'static {
     /// The shape of the result.
-    fn shape(&self, inputs: [&[usize]; INPUTS]) -> Vec<usize>;
+    fn shape(&self, inputs: [&[usize]; N]) -> Vec<usize>;
 
-    /// The result.
-    fn forward<T: Real>(&self, inputs: [&[T]; INPUTS]) -> Vec<T>;
+    /// The result, and what is left for the derivatives: nobody asks for them without `keep`, and what is left is dropped at once.
+    fn forward<T: Real>(&self, inputs: [&[T]; N], keep: bool) -> (Vec<T>, Self::Saved<T>);
 
-    /// The derivatives of those inputs that are wanted.
-    fn backward<T: Real>(
-        &self,
-        inputs: [&[T]; INPUTS],
-        output: &[T],
-        gradient: &[T],
-        wanted: [bool; INPUTS],
-    ) -> [Option<Vec<T>>; INPUTS];
+    /// The derivatives of those inputs that are wanted; others are ignored.
+    fn backward<T: Real>(&self, seen: Seen<T, Self::Saved<T>, N>) -> [Option<Vec<T>>; N];
 }
 
-/// The same without type parameters.
-pub(crate) trait AnyOperation: Debug + Send + Sync {
-    fn run(&self, inputs: &[FlexTensor; INPUTS]) -> FlexTensor;
-    fn derive(
-        &self,
-        inputs: &[FlexTensor; INPUTS],
-        output: &FlexTensor,
-        gradient: &FlexTensor,
-        wanted: [bool; INPUTS],
-    ) -> [Option<FlexTensor>; INPUTS];
+/// What the derivatives are made of.
+pub(crate) struct Seen<'a, T, S, const N: usize> {
+    /// The inputs of the forward pass.
+    pub inputs: [&'a [T]; N],
+    /// Its result.
+    pub output: &'a [T],
+    /// What it left: the operation's own, so that it can be released as soon as it has served.
+    pub saved: S,
+    /// The derivative with respect to the result.
+    pub gradient: &'a [T],
+    /// Whose derivatives are wanted.
+    pub wanted: [bool; N],
 }
 
-fn dims(tensor: &FlexTensor) -> Vec<usize> {
-    let shape = tensor.layout().shape();
-    (0..shape.num_dims()).map(|axis| shape[axis]).collect()
+/// Applies an operation; the device must have it (see [`crate::engine::Engine::is_fused`]).
+pub(crate) fn operate<const N: usize, const D: usize>(
+    inputs: [DispatchTensor; N],
+    operation: impl Operation<N>,
+) -> Tensor<D> {
+    Tensor::from_dispatch(Dispatch::operate::<N>(Inputs(inputs.into()), Arc::new(operation)))
 }
 
-fn shaped<T: Real>(values: Vec<T>, shape: Vec<usize>) -> FlexTensor {
-    flex_tensor(values, burn::tensor::Shape::from(shape))
+/// What a forward pass has left, of either precision.
+type Left = Arc<dyn Any + Send + Sync>;
+
+/// An operation without type parameters.
+trait AnyOperation<const N: usize>: Debug + Send + Sync {
+    fn run(&self, inputs: &[FlexTensor; N], keep: bool) -> (FlexTensor, Left);
+    fn derive(&self, record: Record<N>, gradient: &FlexTensor, wanted: [bool; N]) -> [Option<FlexTensor>; N];
 }
 
-impl<O: Operation> AnyOperation for O {
-    fn run(&self, inputs: &[FlexTensor; INPUTS]) -> FlexTensor {
-        let sizes = inputs.each_ref().map(dims);
-        let shape = self.shape(sizes.each_ref().map(Vec::as_slice));
+/// A forward pass, as it waits in Burn's graph for the backward one.
+#[derive(Clone, Debug)]
+struct Record<const N: usize> {
+    operation: Arc<dyn AnyOperation<N>>,
+    inputs: [FlexTensor; N],
+    output: FlexTensor,
+    left: Left,
+}
+
+fn run<T: Real, O: Operation<N>, const N: usize>(
+    operation: &O,
+    inputs: &[FlexTensor; N],
+    keep: bool,
+) -> (FlexTensor, Left) {
+    let sizes = inputs.each_ref().map(|input| input.layout().shape().to_vec());
+    let shape = operation.shape(sizes.each_ref().map(Vec::as_slice));
+    let (values, saved) = operation.forward::<T>(inputs.each_ref().map(slice), keep);
+    (flex_tensor(values, Shape::from(shape)), Arc::new(saved))
+}
+
+fn derive<T: Real, O: Operation<N>, const N: usize>(
+    operation: &O,
+    record: Record<N>,
+    gradient: &FlexTensor,
+    wanted: [bool; N],
+) -> [Option<FlexTensor>; N] {
+    let Record { inputs, output, left, .. } = record;
+    let saved = left.downcast::<O::Saved<T>>().ok().and_then(Arc::into_inner);
+    let results = operation.backward(Seen {
+        inputs: inputs.each_ref().map(slice::<T>),
+        output: slice(&output),
+        saved: saved.expect("what the forward pass left, and one backward pass for it"),
+        gradient: slice(gradient),
+        wanted,
+    });
+    let mut inputs = inputs.iter();
+    results.map(|values| {
+        let shape = inputs.next().map(|input| input.layout().shape().clone());
+        values.zip(shape).map(|(values, shape)| flex_tensor(values, shape))
+    })
+}
+
+impl<O: Operation<N>, const N: usize> AnyOperation<N> for O {
+    fn run(&self, inputs: &[FlexTensor; N], keep: bool) -> (FlexTensor, Left) {
         match inputs[0].dtype() {
-            DType::F64 => shaped(self.forward::<f64>(inputs.each_ref().map(slice)), shape),
-            _ => shaped(self.forward::<f32>(inputs.each_ref().map(slice)), shape),
+            DType::F64 => run::<f64, O, N>(self, inputs, keep),
+            _ => run::<f32, O, N>(self, inputs, keep),
         }
     }
 
-    fn derive(
-        &self,
-        inputs: &[FlexTensor; INPUTS],
-        output: &FlexTensor,
-        gradient: &FlexTensor,
-        wanted: [bool; INPUTS],
-    ) -> [Option<FlexTensor>; INPUTS] {
-        fn run<O: Operation, T: Real>(
-            operation: &O,
-            inputs: &[FlexTensor; INPUTS],
-            output: &FlexTensor,
-            gradient: &FlexTensor,
-            wanted: [bool; INPUTS],
-        ) -> [Option<FlexTensor>; INPUTS] {
-            let values = inputs.each_ref().map(slice::<T>);
-            let results = operation.backward(values, slice(output), slice(gradient), wanted);
-            let mut shapes = inputs.iter().map(dims);
-            results.map(|result| {
-                let shape = shapes.next().expect("as many shapes as inputs");
-                result.map(|values| shaped(values, shape))
-            })
-        }
-        match inputs[0].dtype() {
-            DType::F64 => run::<O, f64>(self, inputs, output, gradient, wanted),
-            _ => run::<O, f32>(self, inputs, output, gradient, wanted),
+    fn derive(&self, record: Record<N>, gradient: &FlexTensor, wanted: [bool; N]) -> [Option<FlexTensor>; N] {
+        match gradient.dtype() {
+            DType::F64 => derive::<f64, O, N>(self, record, gradient, wanted),
+            _ => derive::<f32, O, N>(self, record, gradient, wanted),
         }
     }
+}
+
+/// The inputs of an operation on a backend. Burn's macro passes tensors one by one, or in a type that says how its tensors change backends.
+struct Inputs<B: Backend>(Vec<FloatTensor<B>>);
+
+impl<B: Backend> ExtensionType<B> for Inputs<B> {
+    type Target = Inputs<Dispatch>;
+
+    fn map_to_dispatch<F>(self, map_kind: F, autodiff: DispatchAutodiffContext) -> Inputs<Dispatch>
+    where
+        F: Fn(BackendTensor<B>) -> DispatchTensorKind,
+    {
+        let wrap = |tensor| DispatchTensor { kind: map_kind(BackendTensor::Float(tensor)), autodiff };
+        Inputs(self.0.into_iter().map(wrap).collect())
+    }
+
+    fn map_from_dispatch<F>(target: Inputs<Dispatch>, unwrap_kind: F) -> Self
+    where
+        F: Fn(DispatchTensor) -> BackendTensor<B>,
+    {
+        Inputs(target.0.into_iter().map(|tensor| unwrap_kind(tensor).float()).collect())
+    }
+
+    fn routing_tensor(target: &Inputs<Dispatch>) -> Option<&DispatchTensor> {
+        target.0.first()
+    }
+
+    fn routing_float_tensor(target: &Inputs<Dispatch>) -> Option<&DispatchTensor> {
+        target.0.first()
+    }
+
+    fn autodiff_context(target: &Inputs<Dispatch>) -> DispatchAutodiffContext {
+        target.0.iter().fold(DispatchAutodiffContext::Disabled, |context, tensor| context.merge(tensor.autodiff))
+    }
+}
+
+/// As many as the operation has inputs.
+fn exactly<X, const N: usize>(items: Vec<X>) -> [X; N] {
+    items.try_into().unwrap_or_else(|items: Vec<X>| panic!("{} inputs of an operation with {N}", items.len()))
 }
 
 /// Operations, for the backends that have them.
 #[backend_extension(Flex, Autodiff)]
-pub(crate) trait OperationBackend: Backend {
+trait OperationBackend: Backend {
     /// Applies an operation.
-    fn operate(
-        first: FloatTensor<Self>,
-        second: FloatTensor<Self>,
-        third: FloatTensor<Self>,
-        fourth: FloatTensor<Self>,
-        operation: Arc<dyn AnyOperation>,
+    fn operate<const N: usize>(
+        #[extension_type] inputs: Inputs<Self>,
+        operation: Arc<dyn AnyOperation<N>>,
     ) -> FloatTensor<Self>;
 }
 
-/// Applies an operation to a state (nodes x samples x channels) and up to three more tensors.
-pub(crate) fn operate<const D: usize>(
-    input: Tensor<3>,
-    vectors: [Option<Tensor<1>>; 2],
-    state: Option<Tensor<3>>,
-    operation: Arc<dyn AnyOperation>,
-) -> Tensor<D> {
-    let none = Tensor::<1>::zeros([1], (&input.device(), input.dtype()));
-    let [second, third] = vectors.map(|vector| vector.unwrap_or_else(|| none.clone()).into_dispatch());
-    let fourth = state.map_or_else(|| none.clone().into_dispatch(), Tensor::into_dispatch);
-    Tensor::from_dispatch(Dispatch::operate(input.into_dispatch(), second, third, fourth, operation))
-}
-
 impl OperationBackend for Flex {
-    fn operate(
-        first: FlexTensor,
-        second: FlexTensor,
-        third: FlexTensor,
-        fourth: FlexTensor,
-        operation: Arc<dyn AnyOperation>,
-    ) -> FlexTensor {
-        operation.run(&[first, second, third, fourth].map(contiguous))
+    fn operate<const N: usize>(inputs: Inputs<Self>, operation: Arc<dyn AnyOperation<N>>) -> FlexTensor {
+        operation.run(&exactly(inputs.0).map(contiguous), false).0
     }
 }
 
 #[derive(Debug)]
-struct OperationBackward;
-
-#[derive(Clone, Debug)]
-struct OperationState {
-    operation: Arc<dyn AnyOperation>,
-    inputs: [FlexTensor; INPUTS],
-    output: FlexTensor,
-}
+struct Adjoint;
 
 impl<C: CheckpointStrategy> OperationBackend for Autodiff<Flex, C> {
-    fn operate(
-        first: FloatTensor<Self>,
-        second: FloatTensor<Self>,
-        third: FloatTensor<Self>,
-        fourth: FloatTensor<Self>,
-        operation: Arc<dyn AnyOperation>,
-    ) -> FloatTensor<Self> {
-        let parents = [first, second, third, fourth].map(|tensor| tensor.into_parts());
-        let inputs = parents.each_ref().map(|(tensor, _)| contiguous(tensor.clone()));
-        let nodes = parents.map(|(_, node)| node);
-        let output = operation.run(&inputs);
-        match OperationBackward.prepare::<C>(nodes).compute_bound().stateful() {
+    fn operate<const N: usize>(inputs: Inputs<Self>, operation: Arc<dyn AnyOperation<N>>) -> FloatTensor<Self> {
+        let keep = inputs.0.iter().any(|tensor| tensor.is_tracked());
+        let (tensors, nodes): (Vec<_>, Vec<_>) = inputs.0.into_iter().map(|tensor| tensor.into_parts()).unzip();
+        let inputs = exactly(tensors).map(contiguous);
+        let (output, left) = operation.run(&inputs, keep);
+        match Adjoint.prepare::<C>(exactly::<_, N>(nodes)).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => {
-                prepared.finish(OperationState { operation, inputs, output: output.clone() }, output)
+                prepared.finish(Record { operation, inputs, output: output.clone(), left }, output)
             }
             OpsKind::UnTracked(prepared) => prepared.finish(output),
         }
     }
 }
 
-impl Backward<Flex, INPUTS> for OperationBackward {
-    type State = OperationState;
+impl<const N: usize> Backward<Flex, N> for Adjoint {
+    type State = Record<N>;
 
-    fn backward(self, ops: Ops<OperationState, INPUTS>, grads: &mut Gradients, _: &mut Checkpointer) {
+    fn backward(self, ops: Ops<Record<N>, N>, grads: &mut Gradients, _: &mut Checkpointer) {
         let gradient = contiguous(grads.consume::<Flex>(&ops.node));
-        let OperationState { operation, inputs, output } = ops.state;
         let wanted = ops.parents.each_ref().map(Option::is_some);
-        let results = operation.derive(&inputs, &output, &gradient, wanted);
+        let operation = ops.state.operation.clone();
+        let results = operation.derive(ops.state, &gradient, wanted);
         for (node, result) in ops.parents.into_iter().zip(results) {
             if let (Some(node), Some(result)) = (node, result) {
                 grads.register::<Flex>(node.id, result);

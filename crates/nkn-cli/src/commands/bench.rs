@@ -8,7 +8,7 @@ use nkn::Device;
 use nkn::domain::Quadrature;
 use nkn::field::Samples;
 use nkn::io::write_atomically;
-use nkn::linalg::{Matrix, gemm_parallel};
+pub use nkn::model::peak_gflops;
 use nkn::model::{ModelConfig, Work};
 use nkn::problem::darcy;
 use nkn::run::DataConfig;
@@ -17,7 +17,6 @@ use nkn::train::{TrainConfig, Trainer};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
 
 /// Options of `nkn bench`.
 #[derive(Args)]
@@ -335,23 +334,6 @@ impl Case {
 fn darcy_samples(count: usize, side: usize) -> Result<Samples> {
     let samples = darcy::generate(Seed::new(0), 0, count, 2 * side - 1, &|_| {})?;
     Ok(samples.coarsen(side)?)
-}
-
-/// The machine's measured f32 matrix product on all threads, in units of 10^9 operations per second: the best of several sizes.
-pub fn peak_gflops() -> f64 {
-    let measure = |size: usize| {
-        let values: Vec<f32> = (0..size * size).map(|i| (i % 17) as f32).collect();
-        let mut result = vec![0.0f32; size * size];
-        let matrix = Matrix::new(&values, size, size);
-        let repeats = (1usize << 33) / size.pow(3);
-        let seconds = (0..repeats.clamp(3, 32)).map(|_| {
-            let begun = Instant::now();
-            gemm_parallel(&mut result, 0.0, 1.0, matrix, matrix);
-            begun.elapsed().as_secs_f64()
-        });
-        2.0 * (size as f64).powi(3) / seconds.fold(f64::INFINITY, f64::min) / 1e9
-    };
-    [512, 1024, 2048].into_iter().map(measure).fold(0.0, f64::max)
 }
 
 /// The largest memory that this process has taken.

@@ -4,13 +4,13 @@ use super::Convolution;
 use crate::linalg::gathered::{Merged, Sizes, Term, gather, gather_two};
 use crate::linalg::outer::{Pair, Triple, outer, outer_three};
 use crate::linalg::{Real, by_pieces, copied};
-use crate::operation::{INPUTS, Operation};
+use crate::operation::{Operation, Seen};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Inputs: state, weight, bias, residual.
+/// A convolution as sums of blocks times states. Inputs: state, weight, then bias and residual where there are any.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fused {
+pub(super) struct Summation {
     pub shape: Convolution,
     pub bias: bool,
     pub residual: bool,
@@ -52,7 +52,13 @@ fn sum_of_rows<T: Real>(rows: &[T], width: usize) -> Vec<T> {
     sum
 }
 
-impl Fused {
+fn bias_gradient<T: Real>(gradient: &[T], outputs: usize) -> Vec<T> {
+    const ROWS: usize = 4096;
+    let parts: Vec<Vec<T>> = gradient.par_chunks(ROWS * outputs).map(|rows| sum_of_rows(rows, outputs)).collect();
+    sum_of_rows(&parts.concat(), outputs)
+}
+
+impl Summation {
     /// The weight (outputs x inputs x taps) as one block per tap: inputs x outputs, or transposed.
     fn blocks<T: Real>(&self, weight: &[T], transposed: bool) -> Vec<T> {
         let Convolution { inputs, outputs, filter, .. } = self.shape;
@@ -64,6 +70,16 @@ impl Fused {
             blocks[tap * inputs * outputs + within] = value;
         }
         blocks
+    }
+
+    /// The bias's place among the inputs.
+    fn bias_place(&self) -> Option<usize> {
+        self.bias.then_some(2)
+    }
+
+    /// The residual's place among the inputs.
+    fn residual_place(&self) -> Option<usize> {
+        self.residual.then_some(2 + usize::from(self.bias))
     }
 
     fn samples<T>(&self, input: &[T]) -> usize {
@@ -180,25 +196,30 @@ impl Scratch {
     }
 }
 
-impl Operation for Fused {
-    fn shape(&self, inputs: [&[usize]; INPUTS]) -> Vec<usize> {
+impl<const N: usize> Operation<N> for Summation {
+    type Saved<T: Real> = ();
+
+    fn shape(&self, inputs: [&[usize]; N]) -> Vec<usize> {
         let side = self.shape.side_out();
         vec![side * side, inputs[0][1], self.shape.outputs]
     }
 
-    fn forward<T: Real>(&self, [input, weight, bias, residual]: [&[T]; INPUTS]) -> Vec<T> {
+    fn forward<T: Real>(&self, inputs_seen: [&[T]; N], _: bool) -> (Vec<T>, ()) {
+        let (input, weight) = (inputs_seen[0], inputs_seen[1]);
+        let bias = self.bias_place().map(|place| inputs_seen[place]);
+        let residual = self.residual_place().map(|place| inputs_seen[place]);
         let Convolution { side, filter, inputs, outputs, .. } = self.shape;
         let samples = self.samples(input);
         let side_out = self.shape.side_out();
         let blocks = self.blocks(weight, false);
         let sizes = Sizes { samples, rows: inputs, columns: outputs };
         let node = samples * outputs;
-        by_pieces(side_out * side_out * node, 2 * node, Scratch::default, |scratch, pair, result| {
+        let result = by_pieces(side_out * side_out * node, 2 * node, Scratch::default, |scratch, pair, result| {
             let first = 2 * pair;
-            if self.residual {
+            if let Some(residual) = residual {
                 result.copy_from_slice(&residual[first * node..first * node + result.len()]);
             }
-            if self.bias {
+            if let Some(bias) = bias {
                 for row in result.chunks_exact_mut(outputs) {
                     for (value, &bias) in row.iter_mut().zip(bias) {
                         *value += bias;
@@ -214,28 +235,19 @@ impl Operation for Fused {
                 }
             };
             scratch.add_up(sizes, input, &blocks, result, |offset, list| terms(first + offset, list));
-        })
+        });
+        (result, ())
     }
 
-    fn backward<T: Real>(
-        &self,
-        [input, weight, _, _]: [&[T]; INPUTS],
-        _: &[T],
-        gradient: &[T],
-        wanted: [bool; INPUTS],
-    ) -> [Option<Vec<T>>; INPUTS] {
-        let samples = self.samples(input);
-        let outputs = self.shape.outputs;
-        [
-            wanted[0].then(|| self.input_gradient(weight, gradient, samples)),
-            wanted[1].then(|| self.weight_gradient(input, gradient, samples)),
-            (wanted[2] && self.bias).then(|| {
-                const ROWS: usize = 4096;
-                let parts: Vec<Vec<T>> =
-                    gradient.par_chunks(ROWS * outputs).map(|rows| sum_of_rows(rows, outputs)).collect();
-                sum_of_rows(&parts.concat(), outputs)
-            }),
-            (wanted[3] && self.residual).then(|| copied(gradient)),
-        ]
+    fn backward<T: Real>(&self, seen: Seen<T, (), N>) -> [Option<Vec<T>>; N] {
+        let Seen { inputs, gradient, wanted, .. } = seen;
+        let samples = self.samples(inputs[0]);
+        let derivative = |place: usize| match place {
+            0 => self.input_gradient(inputs[1], gradient, samples),
+            1 => self.weight_gradient(inputs[0], gradient, samples),
+            _ if Some(place) == self.bias_place() => bias_gradient(gradient, self.shape.outputs),
+            _ => copied(gradient),
+        };
+        std::array::from_fn(|place| wanted[place].then(|| derivative(place)))
     }
 }

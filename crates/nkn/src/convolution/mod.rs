@@ -12,7 +12,6 @@ pub use normalise::{Normalisation, Statistics, normalise};
 use crate::engine::Engine;
 use crate::operation::operate;
 use burn::tensor::{Tensor, module::conv2d, ops::ConvOptions};
-use std::sync::Arc;
 
 /// A convolution with square filters; pixels outside the image are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +56,14 @@ impl Convolution {
         engine: Engine,
     ) -> Tensor<3> {
         if engine.is_fused(&input.device()) {
-            let operation = fused::Fused { shape: *self, bias: bias.is_some(), residual: residual.is_some() };
-            return operate(input, [Some(weight), bias], residual, Arc::new(operation));
+            let operation = fused::Summation { shape: *self, bias: bias.is_some(), residual: residual.is_some() };
+            let (input, weight) = (input.into_dispatch(), weight.into_dispatch());
+            return match (bias.map(Tensor::into_dispatch), residual.map(Tensor::into_dispatch)) {
+                (None, None) => operate([input, weight], operation),
+                (Some(bias), None) => operate([input, weight, bias], operation),
+                (None, Some(residual)) => operate([input, weight, residual], operation),
+                (Some(bias), Some(residual)) => operate([input, weight, bias, residual], operation),
+            };
         }
         let [_, samples, _] = input.dims();
         let image = input.reshape([self.side, self.side, samples, self.inputs]).permute([2, 3, 0, 1]);

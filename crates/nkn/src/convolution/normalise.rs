@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::linalg::{Real, by_pieces, vectorised};
-use crate::operation::{INPUTS, Operation, operate};
+use crate::operation::{Operation, Seen, operate};
 use burn::tensor::{Tensor, TensorData, activation::relu};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -33,8 +33,8 @@ pub enum Normalisation {
 /// relu(scale (x - mean) / deviation + shift) of a state (nodes x samples x channels), channel by channel; `parameters` is the scales, then the shifts.
 pub fn normalise(input: Tensor<3>, parameters: Tensor<1>, source: &Normalisation, engine: Engine) -> Tensor<3> {
     if engine.is_fused(&input.device()) {
-        let operation = Fused { source: source.clone(), used: Mutex::new(None) };
-        return operate(input, [Some(parameters), None], None, Arc::new(operation));
+        let operation = RectifiedNormalisation(source.clone());
+        return operate([input.into_dispatch(), parameters.into_dispatch()], operation);
     }
     let [_, _, channels] = input.dims();
     let row = |from: usize| parameters.clone().slice(from * channels..(from + 1) * channels).reshape([1, 1, channels]);
@@ -60,11 +60,7 @@ pub fn normalise(input: Tensor<3>, parameters: Tensor<1>, source: &Normalisation
 }
 
 #[derive(Debug)]
-struct Fused {
-    source: Normalisation,
-    /// What the forward pass has used.
-    used: Mutex<Option<Statistics>>,
-}
+struct RectifiedNormalisation(Normalisation);
 
 /// Sums over all rows, per channel, of what `piece` makes of some rows; pieces and their order do not depend on the number of threads.
 fn sums<const N: usize>(
@@ -204,14 +200,17 @@ fn line<T: Real>(statistics: &Statistics, parameters: &[T]) -> (Vec<T>, Vec<T>) 
     ((0..channels).map(|c| T::of(factors[c])).collect(), (0..channels).map(|c| T::of(summand(c))).collect())
 }
 
-impl Operation for Fused {
-    fn shape(&self, inputs: [&[usize]; INPUTS]) -> Vec<usize> {
-        inputs[0].to_vec()
+impl Operation<2> for RectifiedNormalisation {
+    /// The statistics that were used.
+    type Saved<T: Real> = Statistics;
+
+    fn shape(&self, [input, _]: [&[usize]; 2]) -> Vec<usize> {
+        input.to_vec()
     }
 
-    fn forward<T: Real>(&self, [input, parameters, _, _]: [&[T]; INPUTS]) -> Vec<T> {
+    fn forward<T: Real>(&self, [input, parameters]: [&[T]; 2], _: bool) -> (Vec<T>, Statistics) {
         let channels = parameters.len() / 2;
-        let used = match &self.source {
+        let used = match &self.0 {
             Normalisation::Batch(observed) => {
                 let statistics = statistics(input, channels);
                 *observed.lock().expect("nobody panics with it") = Some(statistics.clone());
@@ -233,20 +232,13 @@ impl Operation for Fused {
                 );
             },
         );
-        *self.used.lock().expect("nobody panics with it") = Some(used);
-        result
+        (result, used)
     }
 
-    fn backward<T: Real>(
-        &self,
-        [input, parameters, _, _]: [&[T]; INPUTS],
-        output: &[T],
-        gradient: &[T],
-        wanted: [bool; INPUTS],
-    ) -> [Option<Vec<T>>; INPUTS] {
+    fn backward<T: Real>(&self, seen: Seen<T, Statistics, 2>) -> [Option<Vec<T>>; 2] {
+        let Seen { inputs: [input, parameters], output, saved: used, gradient, wanted } = seen;
         let channels = parameters.len() / 2;
         let count = input.len() / channels;
-        let used = self.used.lock().expect("nobody panics with it").clone().expect("the forward pass has run");
         let mean: Vec<T> = used.mean.iter().map(|&m| T::of(m)).collect();
         // Per channel the sum of the gradients that pass the ReLU, and of those times the centred input.
         let [shift, product] = sums(count, channels, |rows| {
@@ -263,7 +255,7 @@ impl Operation for Fused {
         let deviation = deviations(&used);
         let scale_gradient = product.iter().zip(&deviation).map(|(p, d)| T::of(p / d));
         let parameters_gradient = scale_gradient.chain(shift.iter().map(|&s| T::of(s))).collect();
-        let is_batch = matches!(self.source, Normalisation::Batch(_));
+        let is_batch = matches!(self.0, Normalisation::Batch(_));
         let of = |f: &dyn Fn(usize) -> f64| -> Vec<T> { (0..channels).map(|c| T::of(f(c))).collect() };
         let factor = of(&|c| parameters[c].to_f64() / deviation[c]);
         let (slope, offset) = if is_batch {
@@ -291,6 +283,6 @@ impl Operation for Fused {
                 },
             )
         });
-        [input_gradient, wanted[1].then_some(parameters_gradient), None, None]
+        [input_gradient, Some(parameters_gradient)]
     }
 }

@@ -21,6 +21,7 @@ mod lattice;
 mod neighbourhood;
 mod overlap;
 mod pixels;
+mod policy;
 mod quadrature;
 
 pub use cloud::PointCloud;
@@ -28,6 +29,7 @@ pub use extent::Extent;
 pub use grid::Grid;
 pub use neighbourhood::{Neighbourhood, connect};
 pub use pixels::connect_pixels;
+pub use policy::Policy;
 pub use quadrature::{Quadrature, TrainingRule};
 
 use crate::{Error, Result};

@@ -1,6 +1,7 @@
 //! Functions sampled on a domain: samples, normalisers, resampling.
 
 mod errors;
+pub mod images;
 mod normaliser;
 mod resample;
 mod samples;
@@ -8,6 +9,7 @@ mod symmetry;
 mod values;
 
 pub use errors::{mean, relative_l2};
+pub use images::Images;
 pub use normaliser::{Normaliser, NormaliserKind};
 pub use resample::resample;
 pub use samples::{Field, Samples, SamplesOn};

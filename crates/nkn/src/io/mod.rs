@@ -2,6 +2,7 @@
 
 mod atomic;
 mod dataset;
+pub(crate) mod legacy;
 mod matlab;
 mod model_file;
 mod npz;
@@ -11,7 +12,6 @@ pub(crate) mod tensors;
 
 pub use atomic::write_atomically;
 pub use dataset::{Need, read_dataset, read_first, write_dataset};
-pub use model_file::{read_model, write_model};
 pub(crate) use recognise::describe;
 pub use recognise::{Format, recognise};
 

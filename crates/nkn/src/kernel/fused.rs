@@ -10,6 +10,7 @@ use super::active::{Active, Compact};
 use super::mlp::{LayerSpan, MlpShape};
 use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, gemm_parallel, transpose, vectorised};
+use crate::operation::Seen;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -38,11 +39,11 @@ pub struct Hidden<T: Real> {
 
 /// The output alone.
 pub(crate) fn evaluate<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T]) -> Vec<T> {
-    forward(shape, x, parameters).0
+    forward(shape, x, parameters, false).0
 }
 
-/// The output (rows x its width), and what lies below it.
-pub fn forward<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T]) -> (Vec<T>, Hidden<T>) {
+/// The output (rows x its width), and what lies below it, if it is to be kept.
+pub fn forward<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T], keep: bool) -> (Vec<T>, Hidden<T>) {
     assert_eq!(parameters.len(), shape.parameters());
     let layers = shape.layers();
     let block = block_rows(x.len() / shape.inputs());
@@ -76,30 +77,15 @@ pub fn forward<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T]) -> (Vec<T>,
                     hidden.push(Compact::of(&scratch, layer.outputs));
                 }
             }
-            hidden
+            if keep { hidden } else { Vec::new() }
         })
         .collect();
     (output, Hidden { blocks })
 }
 
-/// What the backward pass returns.
-pub struct Gradients<T> {
-    /// With respect to the flat parameter vector.
-    pub parameters: Vec<T>,
-    /// With respect to the input rows, when asked for.
-    pub x: Option<Vec<T>>,
-}
-
-/// Derivatives of a function of the output, given its derivative `gradient` with respect to the output.
-pub fn backward<T: Real>(
-    shape: &MlpShape,
-    x: &[T],
-    parameters: &[T],
-    hidden: &Hidden<T>,
-    output: &[T],
-    gradient: &[T],
-    want_x: bool,
-) -> Gradients<T> {
+/// Derivatives with respect to the parameters, and to the input rows if they are wanted.
+pub fn backward<T: Real>(shape: &MlpShape, seen: Seen<T, Hidden<T>, 2>) -> [Option<Vec<T>>; 2] {
+    let Seen { inputs: [x, parameters], output, saved: hidden, gradient, wanted: [want_x, _] } = seen;
     let layers = shape.layers();
     let rows = x.len() / shape.inputs();
     let block = block_rows(rows);
@@ -134,7 +120,7 @@ pub fn backward<T: Real>(
             sum
         })
         .collect();
-    Gradients { parameters: sum_in_order(sums, parameters.len()), x: want_x.then_some(x_gradient) }
+    [want_x.then_some(x_gradient), Some(sum_in_order(sums, parameters.len()))]
 }
 
 fn span(rows: &Range<usize>, width: usize) -> Range<usize> {

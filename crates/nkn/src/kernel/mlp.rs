@@ -3,6 +3,9 @@
 
 use crate::{Error, Result, seed::Seed};
 
+/// More parameters than this (32 GiB, and an optimiser wants several copies) no machine holds that this is for.
+const MOST_PARAMETERS: usize = 1 << 33;
+
 /// The widths of a perceptron and what happens to its last layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MlpShape {
@@ -36,12 +39,6 @@ impl LayerSpan {
 
 impl MlpShape {
     /// A perceptron with these widths, input and output included, and a linear last layer.
-    ///
-    /// ```
-    /// let kernel = nkn::kernel::MlpShape::new("kernel", &[2, 256, 256, 1])?;
-    /// assert_eq!(kernel.parameters(), 66_817);
-    /// # Ok::<(), nkn::Error>(())
-    /// ```
     pub fn new(name: &str, widths: &[usize]) -> Result<Self> {
         if widths.len() < 2 || widths.contains(&0) {
             return Err(Error::invalid(
@@ -49,6 +46,16 @@ impl MlpShape {
                 "at least two widths, each 1 or more",
                 format!("{widths:?}"),
                 "give one positive number per hidden layer",
+            ));
+        }
+        let layer = |pair: &[usize]| pair[0].checked_add(1)?.checked_mul(pair[1]);
+        let count = widths.windows(2).try_fold(0usize, |sum, pair| sum.checked_add(layer(pair)?));
+        if count.is_none_or(|count| count > MOST_PARAMETERS) {
+            return Err(Error::invalid(
+                format!("widths of the {name} network"),
+                format!("at most {MOST_PARAMETERS} parameters"),
+                format!("{widths:?}"),
+                "the last width of a kernel is the square of model.width: lower that, or the hidden widths",
             ));
         }
         Ok(Self { widths: widths.to_vec(), activate_last: false })
@@ -136,5 +143,16 @@ mod tests {
     fn zero_widths_are_refused() {
         let message = MlpShape::new("kernel", &[2, 0, 1]).unwrap_err().to_string();
         assert!(message.contains("kernel") && message.contains('0'), "{message}");
+    }
+
+    #[test]
+    fn impossible_widths_are_refused() {
+        let square = |width: usize| width.saturating_mul(width);
+        for widths in [vec![6, 512, square(100_000_000)], vec![usize::MAX, usize::MAX], vec![2, 1 << 32, 2]] {
+            let message = MlpShape::new("kernel", &widths).unwrap_err().to_string();
+            assert!(message.contains("at most 8589934592 parameters"), "{message}");
+        }
+        assert_eq!(MlpShape::new("kernel", &[2, 256, 256, 1]).unwrap().parameters(), 66_817);
+        assert!(MlpShape::new("kernel", &[6, 1024, 512 * 512]).is_ok());
     }
 }

@@ -3,11 +3,12 @@
 mod active;
 mod fused;
 mod mlp;
-mod op;
+mod perceptron;
 mod rows;
 
 pub(crate) use active::Active;
 pub(crate) use fused::evaluate;
-pub use mlp::{LayerSpan, MlpShape, init_linear};
-pub use op::{mlp, mlp_portable};
+pub use mlp::{MlpShape, init_linear};
+pub use perceptron::mlp;
+pub(crate) use rows::Users;
 pub use rows::{Merge, RowTable};

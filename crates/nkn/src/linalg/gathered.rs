@@ -77,249 +77,265 @@ impl Merged {
     }
 }
 
+/// The sums made for a precision.
+pub trait GatheredKernel: Sized {
+    /// A sum of states times blocks.
+    fn gathered_product(sizes: Sizes, terms: &[Term], states: &[Self], blocks: &[Self], result: &mut [Self]);
+    /// Two sums of states times blocks; false if there is no faster way than one by one.
+    fn gathered_products(
+        sizes: Sizes,
+        terms: &Merged,
+        states: &[Self],
+        blocks: &[Self],
+        results: [&mut [Self]; 2],
+    ) -> bool;
+}
+
 macro_rules! kernels {
-    ($gather:ident, $two:ident, $scalar:ty, $vector:ident, $lanes:ident, $splat:ident, $mul_add:ident, $add:ident) => {
-        pub(super) fn $gather(
-            sizes: Sizes,
-            terms: &[Term],
-            states: &[$scalar],
-            blocks: &[$scalar],
-            result: &mut [$scalar],
-        ) {
-            struct Task<'a>(Sizes, &'a [Term], &'a [$scalar], &'a [$scalar], &'a mut [$scalar]);
-            impl WithSimd for Task<'_> {
-                type Output = ();
-                #[inline(always)]
-                fn with_simd<S: Simd>(self, simd: S) {
-                    let Self(sizes, terms, states, blocks, result) = self;
-                    if sizes.columns % S::$lanes != 0 {
-                        return plain_gather(sizes, terms, states, blocks, result);
-                    }
-                    // A number of rows that the compiler knows makes every address a constant.
-                    match sizes.rows {
-                        16 => by_samples::<S, 16>(simd, sizes, terms, states, blocks, result),
-                        32 => by_samples::<S, 32>(simd, sizes, terms, states, blocks, result),
-                        64 => by_samples::<S, 64>(simd, sizes, terms, states, blocks, result),
-                        _ => by_samples::<S, 0>(simd, sizes, terms, states, blocks, result),
-                    }
-                }
-            }
-
-            #[inline(always)]
-            fn by_samples<S: Simd, const ROWS: usize>(
-                simd: S,
+    ($scalar:ty, $vector:ident, $lanes:ident, $splat:ident, $mul_add:ident, $add:ident) => {
+        impl GatheredKernel for $scalar {
+            fn gathered_product(
                 sizes: Sizes,
                 terms: &[Term],
                 states: &[$scalar],
                 blocks: &[$scalar],
                 result: &mut [$scalar],
             ) {
-                let is_wide = (sizes.columns / S::$lanes) % 2 == 0;
-                let mut first = 0;
-                while first < sizes.samples {
-                    let left = sizes.samples - first;
-                    macro_rules! run {
-                        ($samples:literal, $vectors:literal) => {{
-                            let mut column = 0;
-                            while column < sizes.columns {
-                                tile::<S, ROWS, $samples, $vectors>(
-                                    simd,
-                                    sizes,
-                                    terms,
-                                    states,
-                                    blocks,
-                                    result,
-                                    (first, column),
-                                );
-                                column += $vectors * S::$lanes;
-                            }
-                            first += $samples;
-                        }};
-                    }
-                    match (is_wide, left) {
-                        (true, 12..) => run!(12, 2),
-                        (true, 8..) => run!(8, 2),
-                        (true, 4..) => run!(4, 2),
-                        (true, 2..) => run!(2, 2),
-                        (true, _) => run!(1, 2),
-                        (false, 24..) => run!(24, 1),
-                        (false, 16..) => run!(16, 1),
-                        (false, 8..) => run!(8, 1),
-                        (false, 4..) => run!(4, 1),
-                        (false, 2..) => run!(2, 1),
-                        (false, _) => run!(1, 1),
-                    }
-                }
-            }
-
-            /// Some samples and some vectors of columns, through all terms.
-            #[inline(always)]
-            fn tile<S: Simd, const ROWS: usize, const U: usize, const V: usize>(
-                simd: S,
-                sizes: Sizes,
-                terms: &[Term],
-                states: &[$scalar],
-                blocks: &[$scalar],
-                result: &mut [$scalar],
-                (first, column): (usize, usize),
-            ) {
-                let rows = if ROWS > 0 { ROWS } else { sizes.rows };
-                let vectors = sizes.columns / S::$lanes;
-                let mut sums = [[simd.$splat(0.0); V]; U];
-                for (index, term) in terms.iter().enumerate() {
-                    // While one term is added up, the next one is fetched: one line of the cache with every row.
-                    let next = terms.get(index + 1).unwrap_or(term);
-                    let next_states = states.as_ptr().wrapping_add(next.states + first * rows);
-                    let next_block = blocks.as_ptr().wrapping_add(next.block + column);
-                    let ahead = U.div_ceil(16);
-                    let states = &states[term.states + first * rows..][..U * rows];
-                    let block: &[S::$vector] = bytemuck::cast_slice(&blocks[term.block..][..rows * sizes.columns]);
-                    let block = &block[column / S::$lanes..][..(rows - 1) * vectors + V];
-                    for k in 0..rows {
-                        for a in 0..ahead {
-                            prefetch(next_states.wrapping_add((k * ahead + a) * 16));
+                struct Task<'a>(Sizes, &'a [Term], &'a [$scalar], &'a [$scalar], &'a mut [$scalar]);
+                impl WithSimd for Task<'_> {
+                    type Output = ();
+                    #[inline(always)]
+                    fn with_simd<S: Simd>(self, simd: S) {
+                        let Self(sizes, terms, states, blocks, result) = self;
+                        if sizes.columns % S::$lanes != 0 {
+                            return plain_gather(sizes, terms, states, blocks, result);
                         }
-                        prefetch(next_block.wrapping_add(k * sizes.columns));
-                        // SAFETY: k < rows, so the last vector read is number (rows - 1) * vectors + V - 1 of the slice above.
-                        let row: [S::$vector; V] =
-                            std::array::from_fn(|v| unsafe { *block.get_unchecked(k * vectors + v) });
-                        for u in 0..U {
-                            // SAFETY: u < U and k < rows, and the slice above has U * rows numbers.
-                            let factor = simd.$splat(unsafe { *states.get_unchecked(u * rows + k) });
-                            for v in 0..V {
-                                sums[u][v] = simd.$mul_add(factor, row[v], sums[u][v]);
-                            }
+                        // A number of rows that the compiler knows makes every address a constant.
+                        match sizes.rows {
+                            16 => by_samples::<S, 16>(simd, sizes, terms, states, blocks, result),
+                            32 => by_samples::<S, 32>(simd, sizes, terms, states, blocks, result),
+                            64 => by_samples::<S, 64>(simd, sizes, terms, states, blocks, result),
+                            _ => by_samples::<S, 0>(simd, sizes, terms, states, blocks, result),
                         }
                     }
                 }
-                for u in 0..U {
-                    let start = (first + u) * sizes.columns + column;
-                    let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..V * S::$lanes]);
-                    for v in 0..V {
-                        result[v] = simd.$add(result[v], sums[u][v]);
-                    }
-                }
-            }
 
-            pulp::Arch::new().dispatch(Task(sizes, terms, states, blocks, result))
-        }
-
-        pub(super) fn $two(
-            sizes: Sizes,
-            terms: &Merged,
-            states: &[$scalar],
-            blocks: &[$scalar],
-            results: [&mut [$scalar]; 2],
-        ) -> bool {
-            struct Task<'a>(Sizes, &'a Merged, &'a [$scalar], &'a [$scalar], [&'a mut [$scalar]; 2]);
-            impl WithSimd for Task<'_> {
-                type Output = bool;
                 #[inline(always)]
-                fn with_simd<S: Simd>(self, simd: S) -> bool {
-                    let Self(sizes, terms, states, blocks, results) = self;
-                    // One vector of columns, and as many registers as AVX-512 has: elsewhere one node at a time is as good.
-                    if sizes.columns != S::$lanes || sizes.rows != 16 || S::$lanes < 16 {
-                        return false;
-                    }
-                    let [a, b] = results;
+                fn by_samples<S: Simd, const ROWS: usize>(
+                    simd: S,
+                    sizes: Sizes,
+                    terms: &[Term],
+                    states: &[$scalar],
+                    blocks: &[$scalar],
+                    result: &mut [$scalar],
+                ) {
+                    let is_wide = (sizes.columns / S::$lanes) % 2 == 0;
                     let mut first = 0;
                     while first < sizes.samples {
+                        let left = sizes.samples - first;
                         macro_rules! run {
-                            ($samples:literal) => {{
-                                tile::<S, $samples>(simd, sizes, terms, states, blocks, [&mut *a, &mut *b], first);
+                            ($samples:literal, $vectors:literal) => {{
+                                let mut column = 0;
+                                while column < sizes.columns {
+                                    tile::<S, ROWS, $samples, $vectors>(
+                                        simd,
+                                        sizes,
+                                        terms,
+                                        states,
+                                        blocks,
+                                        result,
+                                        (first, column),
+                                    );
+                                    column += $vectors * S::$lanes;
+                                }
                                 first += $samples;
                             }};
                         }
-                        match sizes.samples - first {
-                            12.. => run!(12),
-                            8.. => run!(8),
-                            4.. => run!(4),
-                            _ => run!(1),
+                        match (is_wide, left) {
+                            (true, 12..) => run!(12, 2),
+                            (true, 8..) => run!(8, 2),
+                            (true, 4..) => run!(4, 2),
+                            (true, 2..) => run!(2, 2),
+                            (true, _) => run!(1, 2),
+                            (false, 24..) => run!(24, 1),
+                            (false, 16..) => run!(16, 1),
+                            (false, 8..) => run!(8, 1),
+                            (false, 4..) => run!(4, 1),
+                            (false, 2..) => run!(2, 1),
+                            (false, _) => run!(1, 1),
                         }
                     }
-                    true
                 }
+
+                /// Some samples and some vectors of columns, through all terms.
+                #[inline(always)]
+                fn tile<S: Simd, const ROWS: usize, const U: usize, const V: usize>(
+                    simd: S,
+                    sizes: Sizes,
+                    terms: &[Term],
+                    states: &[$scalar],
+                    blocks: &[$scalar],
+                    result: &mut [$scalar],
+                    (first, column): (usize, usize),
+                ) {
+                    let rows = if ROWS > 0 { ROWS } else { sizes.rows };
+                    let vectors = sizes.columns / S::$lanes;
+                    let mut sums = [[simd.$splat(0.0); V]; U];
+                    for (index, term) in terms.iter().enumerate() {
+                        // While one term is added up, the next one is fetched: one line of the cache with every row.
+                        let next = terms.get(index + 1).unwrap_or(term);
+                        let next_states = states.as_ptr().wrapping_add(next.states + first * rows);
+                        let next_block = blocks.as_ptr().wrapping_add(next.block + column);
+                        let ahead = U.div_ceil(16);
+                        let states = &states[term.states + first * rows..][..U * rows];
+                        let block: &[S::$vector] = bytemuck::cast_slice(&blocks[term.block..][..rows * sizes.columns]);
+                        let block = &block[column / S::$lanes..][..(rows - 1) * vectors + V];
+                        for k in 0..rows {
+                            for a in 0..ahead {
+                                prefetch(next_states.wrapping_add((k * ahead + a) * 16));
+                            }
+                            prefetch(next_block.wrapping_add(k * sizes.columns));
+                            // SAFETY: k < rows, so the last vector read is number (rows - 1) * vectors + V - 1 of the slice above.
+                            let row: [S::$vector; V] =
+                                std::array::from_fn(|v| unsafe { *block.get_unchecked(k * vectors + v) });
+                            for u in 0..U {
+                                // SAFETY: u < U and k < rows, and the slice above has U * rows numbers.
+                                let factor = simd.$splat(unsafe { *states.get_unchecked(u * rows + k) });
+                                for v in 0..V {
+                                    sums[u][v] = simd.$mul_add(factor, row[v], sums[u][v]);
+                                }
+                            }
+                        }
+                    }
+                    for u in 0..U {
+                        let start = (first + u) * sizes.columns + column;
+                        let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..V * S::$lanes]);
+                        for v in 0..V {
+                            result[v] = simd.$add(result[v], sums[u][v]);
+                        }
+                    }
+                }
+
+                pulp::Arch::new().dispatch(Task(sizes, terms, states, blocks, result))
             }
 
-            #[inline(always)]
-            fn tile<S: Simd, const U: usize>(
-                simd: S,
+            fn gathered_products(
                 sizes: Sizes,
                 terms: &Merged,
                 states: &[$scalar],
                 blocks: &[$scalar],
                 results: [&mut [$scalar]; 2],
-                first: usize,
-            ) {
-                const ROWS: usize = 16;
-                let mut sums_a = [simd.$splat(0.0); U];
-                let mut sums_b = [simd.$splat(0.0); U];
-                for (index, &(at, block_a, block_b)) in terms.both.iter().enumerate() {
-                    let next = terms.both.get(index + 1).copied().unwrap_or((at, block_a, block_b));
-                    let next_blocks = [next.1, next.2].map(|block| blocks.as_ptr().wrapping_add(block));
-                    let next = states.as_ptr().wrapping_add(next.0 + first * ROWS);
-                    let states = &states[at + first * ROWS..][..U * ROWS];
-                    let block_a: &[S::$vector] = bytemuck::cast_slice(&blocks[block_a..][..ROWS * sizes.columns]);
-                    let block_b: &[S::$vector] = bytemuck::cast_slice(&blocks[block_b..][..ROWS * sizes.columns]);
-                    assert!(block_a.len() == ROWS && block_b.len() == ROWS);
-                    for k in 0..ROWS {
-                        prefetch(next.wrapping_add(k * 16));
-                        next_blocks.iter().for_each(|block| prefetch(block.wrapping_add(k * 16)));
-                        let (a, b) = (block_a[k], block_b[k]);
-                        for u in 0..U {
-                            // SAFETY: u < U and k < ROWS, and the slice above has U * ROWS numbers.
-                            let factor = simd.$splat(unsafe { *states.get_unchecked(u * ROWS + k) });
-                            sums_a[u] = simd.$mul_add(factor, a, sums_a[u]);
-                            sums_b[u] = simd.$mul_add(factor, b, sums_b[u]);
+            ) -> bool {
+                struct Task<'a>(Sizes, &'a Merged, &'a [$scalar], &'a [$scalar], [&'a mut [$scalar]; 2]);
+                impl WithSimd for Task<'_> {
+                    type Output = bool;
+                    #[inline(always)]
+                    fn with_simd<S: Simd>(self, simd: S) -> bool {
+                        let Self(sizes, terms, states, blocks, results) = self;
+                        // One vector of columns, and as many registers as AVX-512 has: elsewhere one node at a time is as good.
+                        if sizes.columns != S::$lanes || sizes.rows != 16 || S::$lanes < 16 {
+                            return false;
                         }
+                        let [a, b] = results;
+                        let mut first = 0;
+                        while first < sizes.samples {
+                            macro_rules! run {
+                                ($samples:literal) => {{
+                                    tile::<S, $samples>(simd, sizes, terms, states, blocks, [&mut *a, &mut *b], first);
+                                    first += $samples;
+                                }};
+                            }
+                            match sizes.samples - first {
+                                12.. => run!(12),
+                                8.. => run!(8),
+                                4.. => run!(4),
+                                _ => run!(1),
+                            }
+                        }
+                        true
                     }
                 }
-                let [only_a, only_b] = &terms.only;
-                let [result_a, result_b] = results;
-                for (only, sums, result) in [(only_a, sums_a, result_a), (only_b, sums_b, result_b)] {
-                    finish::<S, U>(simd, sizes, only, states, blocks, (sums, result), first);
-                }
-            }
 
-            /// The terms of one node alone, and the result.
-            #[inline(always)]
-            fn finish<S: Simd, const U: usize>(
-                simd: S,
-                sizes: Sizes,
-                only: &[Term],
-                states: &[$scalar],
-                blocks: &[$scalar],
-                (mut sums, result): ([S::$vector; U], &mut [$scalar]),
-                first: usize,
-            ) {
-                const ROWS: usize = 16;
-                for term in only {
-                    let states = &states[term.states + first * ROWS..][..U * ROWS];
-                    let block: &[S::$vector] = bytemuck::cast_slice(&blocks[term.block..][..ROWS * sizes.columns]);
-                    assert!(block.len() == ROWS);
-                    for k in 0..ROWS {
-                        let row = block[k];
-                        for u in 0..U {
-                            // SAFETY: as above.
-                            let factor = simd.$splat(unsafe { *states.get_unchecked(u * ROWS + k) });
-                            sums[u] = simd.$mul_add(factor, row, sums[u]);
+                #[inline(always)]
+                fn tile<S: Simd, const U: usize>(
+                    simd: S,
+                    sizes: Sizes,
+                    terms: &Merged,
+                    states: &[$scalar],
+                    blocks: &[$scalar],
+                    results: [&mut [$scalar]; 2],
+                    first: usize,
+                ) {
+                    const ROWS: usize = 16;
+                    let mut sums_a = [simd.$splat(0.0); U];
+                    let mut sums_b = [simd.$splat(0.0); U];
+                    for (index, &(at, block_a, block_b)) in terms.both.iter().enumerate() {
+                        let next = terms.both.get(index + 1).copied().unwrap_or((at, block_a, block_b));
+                        let next_blocks = [next.1, next.2].map(|block| blocks.as_ptr().wrapping_add(block));
+                        let next = states.as_ptr().wrapping_add(next.0 + first * ROWS);
+                        let states = &states[at + first * ROWS..][..U * ROWS];
+                        let block_a: &[S::$vector] = bytemuck::cast_slice(&blocks[block_a..][..ROWS * sizes.columns]);
+                        let block_b: &[S::$vector] = bytemuck::cast_slice(&blocks[block_b..][..ROWS * sizes.columns]);
+                        assert!(block_a.len() == ROWS && block_b.len() == ROWS);
+                        for k in 0..ROWS {
+                            prefetch(next.wrapping_add(k * 16));
+                            next_blocks.iter().for_each(|block| prefetch(block.wrapping_add(k * 16)));
+                            let (a, b) = (block_a[k], block_b[k]);
+                            for u in 0..U {
+                                // SAFETY: u < U and k < ROWS, and the slice above has U * ROWS numbers.
+                                let factor = simd.$splat(unsafe { *states.get_unchecked(u * ROWS + k) });
+                                sums_a[u] = simd.$mul_add(factor, a, sums_a[u]);
+                                sums_b[u] = simd.$mul_add(factor, b, sums_b[u]);
+                            }
                         }
                     }
+                    let [only_a, only_b] = &terms.only;
+                    let [result_a, result_b] = results;
+                    for (only, sums, result) in [(only_a, sums_a, result_a), (only_b, sums_b, result_b)] {
+                        finish::<S, U>(simd, sizes, only, states, blocks, (sums, result), first);
+                    }
                 }
-                for u in 0..U {
-                    let start = (first + u) * sizes.columns;
-                    let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..sizes.columns]);
-                    result[0] = simd.$add(result[0], sums[u]);
-                }
-            }
 
-            pulp::Arch::new().dispatch(Task(sizes, terms, states, blocks, results))
+                /// The terms of one node alone, and the result.
+                #[inline(always)]
+                fn finish<S: Simd, const U: usize>(
+                    simd: S,
+                    sizes: Sizes,
+                    only: &[Term],
+                    states: &[$scalar],
+                    blocks: &[$scalar],
+                    (mut sums, result): ([S::$vector; U], &mut [$scalar]),
+                    first: usize,
+                ) {
+                    const ROWS: usize = 16;
+                    for term in only {
+                        let states = &states[term.states + first * ROWS..][..U * ROWS];
+                        let block: &[S::$vector] = bytemuck::cast_slice(&blocks[term.block..][..ROWS * sizes.columns]);
+                        assert!(block.len() == ROWS);
+                        for k in 0..ROWS {
+                            let row = block[k];
+                            for u in 0..U {
+                                // SAFETY: as above.
+                                let factor = simd.$splat(unsafe { *states.get_unchecked(u * ROWS + k) });
+                                sums[u] = simd.$mul_add(factor, row, sums[u]);
+                            }
+                        }
+                    }
+                    for u in 0..U {
+                        let start = (first + u) * sizes.columns;
+                        let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..sizes.columns]);
+                        result[0] = simd.$add(result[0], sums[u]);
+                    }
+                }
+
+                pulp::Arch::new().dispatch(Task(sizes, terms, states, blocks, results))
+            }
         }
     };
 }
 
-kernels!(gather_single, gather_two_single, f32, f32s, F32_LANES, splat_f32s, mul_add_f32s, add_f32s);
-kernels!(gather_double, gather_two_double, f64, f64s, F64_LANES, splat_f64s, mul_add_f64s, add_f64s);
+kernels!(f32, f32s, F32_LANES, splat_f32s, mul_add_f32s, add_f32s);
+kernels!(f64, f64s, F64_LANES, splat_f64s, mul_add_f64s, add_f64s);
 
 /// The same for any number of columns, and what the others are tested against.
 fn plain_gather<T: Real>(sizes: Sizes, terms: &[Term], states: &[T], blocks: &[T], result: &mut [T]) {

@@ -24,208 +24,220 @@ pub struct Triple {
     pub right: [usize; 3],
 }
 
-macro_rules! kernels {
-    ($three:ident, $outer:ident, $scalar:ty, $vector:ident, $lanes:ident, $splat:ident, $mul_add:ident, $add:ident) => {
-        pub(super) fn $three(
-            samples: usize,
-            triples: &[Triple],
-            left: &[$scalar],
-            right: &[$scalar],
-            result: &mut [$scalar],
-        ) -> bool {
-            struct Task<'a>(usize, &'a [Triple], &'a [$scalar], &'a [$scalar], &'a mut [$scalar]);
-            impl WithSimd for Task<'_> {
-                type Output = bool;
-                #[inline(always)]
-                fn with_simd<S: Simd>(self, simd: S) -> bool {
-                    if S::$lanes != 16 {
-                        return false;
-                    }
-                    let Self(samples, triples, left, right, result) = self;
-                    for row in [0, 8] {
-                        tile::<S>(simd, samples, triples, left, right, result, row);
-                    }
-                    true
-                }
-            }
+/// The sums made for a precision.
+pub trait OuterKernel: Sized {
+    /// A sum of states transposed times states.
+    fn outer_product(sizes: Sizes, pairs: &[Pair], left: &[Self], right: &[Self], result: &mut [Self]);
+    /// Three sums of states transposed times states, 16 x 16 each; false if there is no faster way than one by one.
+    fn outer_products(samples: usize, triples: &[Triple], left: &[Self], right: &[Self], result: &mut [Self]) -> bool;
+}
 
-            #[inline(always)]
-            fn tile<S: Simd>(
-                simd: S,
+macro_rules! kernels {
+    ($scalar:ty, $vector:ident, $lanes:ident, $splat:ident, $mul_add:ident, $add:ident) => {
+        impl OuterKernel for $scalar {
+            fn outer_products(
                 samples: usize,
                 triples: &[Triple],
                 left: &[$scalar],
                 right: &[$scalar],
                 result: &mut [$scalar],
-                row: usize,
-            ) {
-                let mut sums = [[simd.$splat(0.0); 3]; 8];
-                for triple in triples {
-                    let left = &left[triple.left..][..samples * 16];
-                    let right =
-                        triple.right.map(|at| -> &[S::$vector] { bytemuck::cast_slice(&right[at..][..samples * 16]) });
-                    assert!(right.iter().all(|right| right.len() == samples) && row + 8 <= 16);
-                    for n in 0..samples {
-                        // SAFETY: n < samples, and every right factor has so many vectors, the left one so many rows of 16.
-                        let other: [S::$vector; 3] = std::array::from_fn(|v| unsafe { *right[v].get_unchecked(n) });
-                        for r in 0..8 {
-                            // SAFETY: as above.
-                            let factor = simd.$splat(unsafe { *left.get_unchecked(n * 16 + row + r) });
-                            for v in 0..3 {
-                                sums[r][v] = simd.$mul_add(factor, other[v], sums[r][v]);
-                            }
+            ) -> bool {
+                struct Task<'a>(usize, &'a [Triple], &'a [$scalar], &'a [$scalar], &'a mut [$scalar]);
+                impl WithSimd for Task<'_> {
+                    type Output = bool;
+                    #[inline(always)]
+                    fn with_simd<S: Simd>(self, simd: S) -> bool {
+                        if S::$lanes != 16 {
+                            return false;
                         }
+                        let Self(samples, triples, left, right, result) = self;
+                        for row in [0, 8] {
+                            tile::<S>(simd, samples, triples, left, right, result, row);
+                        }
+                        true
                     }
                 }
-                for v in 0..3 {
-                    for r in 0..8 {
-                        let start = v * 256 + (row + r) * 16;
-                        let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..16]);
-                        result[0] = simd.$add(result[0], sums[r][v]);
-                    }
-                }
-            }
 
-            pulp::Arch::new().dispatch(Task(samples, triples, left, right, result))
-        }
-
-        pub(super) fn $outer(
-            sizes: Sizes,
-            pairs: &[Pair],
-            left: &[$scalar],
-            right: &[$scalar],
-            result: &mut [$scalar],
-        ) {
-            struct Task<'a>(Sizes, &'a [Pair], &'a [$scalar], &'a [$scalar], &'a mut [$scalar]);
-            impl WithSimd for Task<'_> {
-                type Output = ();
                 #[inline(always)]
-                fn with_simd<S: Simd>(self, simd: S) {
-                    let Self(sizes, pairs, left, right, result) = self;
-                    if sizes.columns % S::$lanes != 0 {
-                        return plain_outer(sizes, pairs, left, right, result);
+                fn tile<S: Simd>(
+                    simd: S,
+                    samples: usize,
+                    triples: &[Triple],
+                    left: &[$scalar],
+                    right: &[$scalar],
+                    result: &mut [$scalar],
+                    row: usize,
+                ) {
+                    let mut sums = [[simd.$splat(0.0); 3]; 8];
+                    for triple in triples {
+                        let left = &left[triple.left..][..samples * 16];
+                        let right = triple
+                            .right
+                            .map(|at| -> &[S::$vector] { bytemuck::cast_slice(&right[at..][..samples * 16]) });
+                        assert!(right.iter().all(|right| right.len() == samples) && row + 8 <= 16);
+                        for n in 0..samples {
+                            // SAFETY: n < samples, and every right factor has so many vectors, the left one so many rows of 16.
+                            let other: [S::$vector; 3] = std::array::from_fn(|v| unsafe { *right[v].get_unchecked(n) });
+                            for r in 0..8 {
+                                // SAFETY: as above.
+                                let factor = simd.$splat(unsafe { *left.get_unchecked(n * 16 + row + r) });
+                                for v in 0..3 {
+                                    sums[r][v] = simd.$mul_add(factor, other[v], sums[r][v]);
+                                }
+                            }
+                        }
                     }
-                    if sizes.rows * sizes.columns <= 512 {
-                        return match (sizes.rows, sizes.columns) {
-                            (16, 16) => by_rows::<S, 16, 16>(simd, sizes, pairs, left, right, result),
-                            _ => by_rows::<S, 0, 0>(simd, sizes, pairs, left, right, result),
-                        };
+                    for v in 0..3 {
+                        for r in 0..8 {
+                            let start = v * 256 + (row + r) * 16;
+                            let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..16]);
+                            result[0] = simd.$add(result[0], sums[r][v]);
+                        }
                     }
-                    // More than one tile: some samples of a pair at a time go through all tiles, so that they come from the nearest cache.
-                    const CHUNK: usize = 32;
+                }
+
+                pulp::Arch::new().dispatch(Task(samples, triples, left, right, result))
+            }
+
+            fn outer_product(
+                sizes: Sizes,
+                pairs: &[Pair],
+                left: &[$scalar],
+                right: &[$scalar],
+                result: &mut [$scalar],
+            ) {
+                struct Task<'a>(Sizes, &'a [Pair], &'a [$scalar], &'a [$scalar], &'a mut [$scalar]);
+                impl WithSimd for Task<'_> {
+                    type Output = ();
+                    #[inline(always)]
+                    fn with_simd<S: Simd>(self, simd: S) {
+                        let Self(sizes, pairs, left, right, result) = self;
+                        if sizes.columns % S::$lanes != 0 {
+                            return plain_outer(sizes, pairs, left, right, result);
+                        }
+                        if sizes.rows * sizes.columns <= 512 {
+                            return match (sizes.rows, sizes.columns) {
+                                (16, 16) => by_rows::<S, 16, 16>(simd, sizes, pairs, left, right, result),
+                                _ => by_rows::<S, 0, 0>(simd, sizes, pairs, left, right, result),
+                            };
+                        }
+                        // More than one tile: some samples of a pair at a time go through all tiles, so that they come from the nearest cache.
+                        const CHUNK: usize = 32;
+                        for pair in pairs {
+                            let mut first = 0;
+                            while first < sizes.samples {
+                                let samples = CHUNK.min(sizes.samples - first);
+                                let piece = [Pair {
+                                    left: pair.left + first * sizes.rows,
+                                    right: pair.right + first * sizes.columns,
+                                }];
+                                let own = Sizes { samples, ..sizes };
+                                match (sizes.rows, sizes.columns) {
+                                    (32, 32) => by_rows::<S, 32, 32>(simd, own, &piece, left, right, result),
+                                    (64, 64) => by_rows::<S, 64, 64>(simd, own, &piece, left, right, result),
+                                    _ => by_rows::<S, 0, 0>(simd, own, &piece, left, right, result),
+                                }
+                                first += samples;
+                            }
+                        }
+                    }
+                }
+
+                #[inline(always)]
+                fn by_rows<S: Simd, const ROWS: usize, const COLUMNS: usize>(
+                    simd: S,
+                    sizes: Sizes,
+                    pairs: &[Pair],
+                    left: &[$scalar],
+                    right: &[$scalar],
+                    result: &mut [$scalar],
+                ) {
+                    let is_wide = (sizes.columns / S::$lanes) % 2 == 0;
+                    let mut row = 0;
+                    while row < sizes.rows {
+                        let remaining = sizes.rows - row;
+                        macro_rules! run {
+                            ($rows:literal, $vectors:literal) => {{
+                                let mut column = 0;
+                                while column < sizes.columns {
+                                    tile::<S, ROWS, COLUMNS, $rows, $vectors>(
+                                        simd,
+                                        sizes,
+                                        pairs,
+                                        left,
+                                        right,
+                                        result,
+                                        (row, column),
+                                    );
+                                    column += $vectors * S::$lanes;
+                                }
+                                row += $rows;
+                            }};
+                        }
+                        match (is_wide, remaining) {
+                            (true, 8..) => run!(8, 2),
+                            (true, 4..) => run!(4, 2),
+                            (true, 2..) => run!(2, 2),
+                            (true, _) => run!(1, 2),
+                            (false, 16..) => run!(16, 1),
+                            (false, 8..) => run!(8, 1),
+                            (false, 4..) => run!(4, 1),
+                            (false, 2..) => run!(2, 1),
+                            (false, _) => run!(1, 1),
+                        }
+                    }
+                }
+
+                #[inline(always)]
+                fn tile<S: Simd, const ROWS: usize, const COLUMNS: usize, const R: usize, const V: usize>(
+                    simd: S,
+                    sizes: Sizes,
+                    pairs: &[Pair],
+                    left: &[$scalar],
+                    right: &[$scalar],
+                    result: &mut [$scalar],
+                    (row, column): (usize, usize),
+                ) {
+                    let (rows, columns) = if ROWS > 0 { (ROWS, COLUMNS) } else { (sizes.rows, sizes.columns) };
+                    let vectors = columns / S::$lanes;
+                    let mut sums = [[simd.$splat(0.0); V]; R];
                     for pair in pairs {
-                        let mut first = 0;
-                        while first < sizes.samples {
-                            let samples = CHUNK.min(sizes.samples - first);
-                            let piece = [Pair {
-                                left: pair.left + first * sizes.rows,
-                                right: pair.right + first * sizes.columns,
-                            }];
-                            let own = Sizes { samples, ..sizes };
-                            match (sizes.rows, sizes.columns) {
-                                (32, 32) => by_rows::<S, 32, 32>(simd, own, &piece, left, right, result),
-                                (64, 64) => by_rows::<S, 64, 64>(simd, own, &piece, left, right, result),
-                                _ => by_rows::<S, 0, 0>(simd, own, &piece, left, right, result),
-                            }
-                            first += samples;
-                        }
-                    }
-                }
-            }
-
-            #[inline(always)]
-            fn by_rows<S: Simd, const ROWS: usize, const COLUMNS: usize>(
-                simd: S,
-                sizes: Sizes,
-                pairs: &[Pair],
-                left: &[$scalar],
-                right: &[$scalar],
-                result: &mut [$scalar],
-            ) {
-                let is_wide = (sizes.columns / S::$lanes) % 2 == 0;
-                let mut row = 0;
-                while row < sizes.rows {
-                    let remaining = sizes.rows - row;
-                    macro_rules! run {
-                        ($rows:literal, $vectors:literal) => {{
-                            let mut column = 0;
-                            while column < sizes.columns {
-                                tile::<S, ROWS, COLUMNS, $rows, $vectors>(
-                                    simd,
-                                    sizes,
-                                    pairs,
-                                    left,
-                                    right,
-                                    result,
-                                    (row, column),
-                                );
-                                column += $vectors * S::$lanes;
-                            }
-                            row += $rows;
-                        }};
-                    }
-                    match (is_wide, remaining) {
-                        (true, 8..) => run!(8, 2),
-                        (true, 4..) => run!(4, 2),
-                        (true, 2..) => run!(2, 2),
-                        (true, _) => run!(1, 2),
-                        (false, 16..) => run!(16, 1),
-                        (false, 8..) => run!(8, 1),
-                        (false, 4..) => run!(4, 1),
-                        (false, 2..) => run!(2, 1),
-                        (false, _) => run!(1, 1),
-                    }
-                }
-            }
-
-            #[inline(always)]
-            fn tile<S: Simd, const ROWS: usize, const COLUMNS: usize, const R: usize, const V: usize>(
-                simd: S,
-                sizes: Sizes,
-                pairs: &[Pair],
-                left: &[$scalar],
-                right: &[$scalar],
-                result: &mut [$scalar],
-                (row, column): (usize, usize),
-            ) {
-                let (rows, columns) = if ROWS > 0 { (ROWS, COLUMNS) } else { (sizes.rows, sizes.columns) };
-                let vectors = columns / S::$lanes;
-                let mut sums = [[simd.$splat(0.0); V]; R];
-                for pair in pairs {
-                    let left = &left[pair.left..][..sizes.samples * rows];
-                    let right: &[S::$vector] = bytemuck::cast_slice(&right[pair.right..][..sizes.samples * columns]);
-                    assert!(row + R <= rows && column / S::$lanes + V <= vectors);
-                    for n in 0..sizes.samples {
-                        // SAFETY: n < samples; the slices have samples * rows numbers and samples * vectors vectors, and by the
-                        // assertion above the tile's rows and vectors lie within those of one sample.
-                        let other: [S::$vector; V] = std::array::from_fn(|v| unsafe {
-                            *right.get_unchecked(n * vectors + column / S::$lanes + v)
-                        });
-                        for r in 0..R {
-                            // SAFETY: as above.
-                            let factor = simd.$splat(unsafe { *left.get_unchecked(n * rows + row + r) });
-                            for v in 0..V {
-                                sums[r][v] = simd.$mul_add(factor, other[v], sums[r][v]);
+                        let left = &left[pair.left..][..sizes.samples * rows];
+                        let right: &[S::$vector] =
+                            bytemuck::cast_slice(&right[pair.right..][..sizes.samples * columns]);
+                        assert!(row + R <= rows && column / S::$lanes + V <= vectors);
+                        for n in 0..sizes.samples {
+                            // SAFETY: n < samples; the slices have samples * rows numbers and samples * vectors vectors, and by the
+                            // assertion above the tile's rows and vectors lie within those of one sample.
+                            let other: [S::$vector; V] = std::array::from_fn(|v| unsafe {
+                                *right.get_unchecked(n * vectors + column / S::$lanes + v)
+                            });
+                            for r in 0..R {
+                                // SAFETY: as above.
+                                let factor = simd.$splat(unsafe { *left.get_unchecked(n * rows + row + r) });
+                                for v in 0..V {
+                                    sums[r][v] = simd.$mul_add(factor, other[v], sums[r][v]);
+                                }
                             }
                         }
                     }
-                }
-                for r in 0..R {
-                    let start = (row + r) * columns + column;
-                    let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..V * S::$lanes]);
-                    for v in 0..V {
-                        result[v] = simd.$add(result[v], sums[r][v]);
+                    for r in 0..R {
+                        let start = (row + r) * columns + column;
+                        let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..V * S::$lanes]);
+                        for v in 0..V {
+                            result[v] = simd.$add(result[v], sums[r][v]);
+                        }
                     }
                 }
-            }
 
-            pulp::Arch::new().dispatch(Task(sizes, pairs, left, right, result))
+                pulp::Arch::new().dispatch(Task(sizes, pairs, left, right, result))
+            }
         }
     };
 }
 
-kernels!(outer_three_single, outer_single, f32, f32s, F32_LANES, splat_f32s, mul_add_f32s, add_f32s);
-kernels!(outer_three_double, outer_double, f64, f64s, F64_LANES, splat_f64s, mul_add_f64s, add_f64s);
+kernels!(f32, f32s, F32_LANES, splat_f32s, mul_add_f32s, add_f32s);
+kernels!(f64, f64s, F64_LANES, splat_f64s, mul_add_f64s, add_f64s);
 
 /// The same for any number of columns, and what the others are tested against.
 fn plain_outer<T: Real>(sizes: Sizes, pairs: &[Pair], left: &[T], right: &[T], result: &mut [T]) {

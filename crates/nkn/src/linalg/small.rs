@@ -55,150 +55,168 @@ pub struct Target<'a, T> {
     pub copy: Option<&'a mut [T]>,
 }
 
-macro_rules! kernel {
-    ($name:ident, $scalar:ty, $vector:ident, $lanes:ident, $splat:ident, $mul_add:ident, $mul:ident, $sub:ident) => {
-        /// Carries out a product with states of `d` numbers; `scratch` is memory to work in.
-        pub fn $name(d: usize, product: &Product<$scalar>, target: Target<$scalar>, scratch: &mut Vec<$scalar>) {
-            struct Task<'a, 'b>(usize, &'a Product<'b, $scalar>, Target<'a, $scalar>, &'a mut Vec<$scalar>);
-            impl WithSimd for Task<'_, '_> {
-                type Output = ();
-                #[inline(always)]
-                fn with_simd<S: Simd>(self, simd: S) {
-                    let Self(d, product, target, scratch) = self;
-                    if d % S::$lanes == 0 {
-                        run(simd, d, product, target, scratch);
-                    } else {
-                        plain(d, product, target);
-                    }
-                }
-            }
+/// The product made for a precision.
+pub trait SmallKernel: Sized {
+    /// Carries out a product with states of `d` numbers; `scratch` is memory to work in.
+    fn small_product(d: usize, product: &Product<Self>, target: Target<Self>, scratch: &mut Vec<Self>);
+}
 
-            #[inline(always)]
-            fn run<S: Simd>(
-                simd: S,
+macro_rules! kernel {
+    ($scalar:ty, $vector:ident, $lanes:ident, $splat:ident, $mul_add:ident, $mul:ident, $sub:ident) => {
+        impl SmallKernel for $scalar {
+            fn small_product(
                 d: usize,
                 product: &Product<$scalar>,
-                mut target: Target<$scalar>,
+                target: Target<$scalar>,
                 scratch: &mut Vec<$scalar>,
             ) {
-                scratch.clear();
-                scratch.resize(STATES * d, 0.0);
-                // The next block comes in equal pieces, one with every group of states: faster than that memory does not deliver.
-                let groups = product.users.len().div_ceil(STATES).max(1);
-                let piece = (d * d).div_ceil(groups).next_multiple_of(line::<$scalar>());
-                let mut pieces = product.next.unwrap_or(&[]).chunks(piece);
-                for users in product.users.chunks(STATES) {
-                    let next = pieces.next().unwrap_or(&[]);
-                    gather(simd, d, product, users, scratch);
-                    match users.len() {
-                        6 => columns::<S, 6>(simd, d, product, users, scratch, next, &mut target),
-                        5 => columns::<S, 5>(simd, d, product, users, scratch, next, &mut target),
-                        4 => columns::<S, 4>(simd, d, product, users, scratch, next, &mut target),
-                        3 => columns::<S, 3>(simd, d, product, users, scratch, next, &mut target),
-                        2 => columns::<S, 2>(simd, d, product, users, scratch, next, &mut target),
-                        _ => columns::<S, 1>(simd, d, product, users, scratch, next, &mut target),
+                struct Task<'a, 'b>(usize, &'a Product<'b, $scalar>, Target<'a, $scalar>, &'a mut Vec<$scalar>);
+                impl WithSimd for Task<'_, '_> {
+                    type Output = ();
+                    #[inline(always)]
+                    fn with_simd<S: Simd>(self, simd: S) {
+                        let Self(d, product, target, scratch) = self;
+                        if d % S::$lanes == 0 {
+                            run(simd, d, product, target, scratch);
+                        } else {
+                            plain(d, product, target);
+                        }
                     }
                 }
-            }
 
-            /// The states of some samples, one after the other.
-            #[inline(always)]
-            fn gather<S: Simd>(simd: S, d: usize, product: &Product<$scalar>, users: &[u32], scratch: &mut [$scalar]) {
-                for (to, &user) in scratch.chunks_exact_mut(d).zip(users) {
-                    let start = user as usize * d;
-                    let from = &product.states[start..][..d];
-                    match product.minus {
-                        None => to.copy_from_slice(from),
-                        Some(minus) => {
-                            let to: &mut [S::$vector] = bytemuck::cast_slice_mut(to);
-                            let from: &[S::$vector] = bytemuck::cast_slice(from);
-                            let minus: &[S::$vector] = bytemuck::cast_slice(&minus[start..][..d]);
-                            for ((t, &f), &m) in to.iter_mut().zip(from).zip(minus) {
-                                *t = simd.$sub(f, m);
+                #[inline(always)]
+                fn run<S: Simd>(
+                    simd: S,
+                    d: usize,
+                    product: &Product<$scalar>,
+                    mut target: Target<$scalar>,
+                    scratch: &mut Vec<$scalar>,
+                ) {
+                    scratch.clear();
+                    scratch.resize(STATES * d, 0.0);
+                    // The next block comes in equal pieces, one with every group of states: faster than that memory does not deliver.
+                    let groups = product.users.len().div_ceil(STATES).max(1);
+                    let piece = (d * d).div_ceil(groups).next_multiple_of(line::<$scalar>());
+                    let mut pieces = product.next.unwrap_or(&[]).chunks(piece);
+                    for users in product.users.chunks(STATES) {
+                        let next = pieces.next().unwrap_or(&[]);
+                        gather(simd, d, product, users, scratch);
+                        match users.len() {
+                            6 => columns::<S, 6>(simd, d, product, users, scratch, next, &mut target),
+                            5 => columns::<S, 5>(simd, d, product, users, scratch, next, &mut target),
+                            4 => columns::<S, 4>(simd, d, product, users, scratch, next, &mut target),
+                            3 => columns::<S, 3>(simd, d, product, users, scratch, next, &mut target),
+                            2 => columns::<S, 2>(simd, d, product, users, scratch, next, &mut target),
+                            _ => columns::<S, 1>(simd, d, product, users, scratch, next, &mut target),
+                        }
+                    }
+                }
+
+                /// The states of some samples, one after the other.
+                #[inline(always)]
+                fn gather<S: Simd>(
+                    simd: S,
+                    d: usize,
+                    product: &Product<$scalar>,
+                    users: &[u32],
+                    scratch: &mut [$scalar],
+                ) {
+                    for (to, &user) in scratch.chunks_exact_mut(d).zip(users) {
+                        let start = user as usize * d;
+                        let from = &product.states[start..][..d];
+                        match product.minus {
+                            None => to.copy_from_slice(from),
+                            Some(minus) => {
+                                let to: &mut [S::$vector] = bytemuck::cast_slice_mut(to);
+                                let from: &[S::$vector] = bytemuck::cast_slice(from);
+                                let minus: &[S::$vector] = bytemuck::cast_slice(&minus[start..][..d]);
+                                for ((t, &f), &m) in to.iter_mut().zip(from).zip(minus) {
+                                    *t = simd.$sub(f, m);
+                                }
                             }
                         }
                     }
                 }
-            }
 
-            #[inline(always)]
-            fn columns<S: Simd, const U: usize>(
-                simd: S,
-                d: usize,
-                product: &Product<$scalar>,
-                users: &[u32],
-                states: &[$scalar],
-                mut next: &[$scalar],
-                target: &mut Target<$scalar>,
-            ) {
-                let vectors = d / S::$lanes;
-                let mut first = 0;
-                while first + VECTORS <= vectors {
-                    tile::<S, U, VECTORS>(simd, product, users, states, first, std::mem::take(&mut next), target);
-                    first += VECTORS;
+                #[inline(always)]
+                fn columns<S: Simd, const U: usize>(
+                    simd: S,
+                    d: usize,
+                    product: &Product<$scalar>,
+                    users: &[u32],
+                    states: &[$scalar],
+                    mut next: &[$scalar],
+                    target: &mut Target<$scalar>,
+                ) {
+                    let vectors = d / S::$lanes;
+                    let mut first = 0;
+                    while first + VECTORS <= vectors {
+                        tile::<S, U, VECTORS>(simd, product, users, states, first, std::mem::take(&mut next), target);
+                        first += VECTORS;
+                    }
+                    while first < vectors {
+                        tile::<S, U, 1>(simd, product, users, states, first, std::mem::take(&mut next), target);
+                        first += 1;
+                    }
                 }
-                while first < vectors {
-                    tile::<S, U, 1>(simd, product, users, states, first, std::mem::take(&mut next), target);
-                    first += 1;
-                }
-            }
 
-            #[inline(always)]
-            fn tile<S: Simd, const U: usize, const V: usize>(
-                simd: S,
-                product: &Product<$scalar>,
-                users: &[u32],
-                states: &[$scalar],
-                first: usize,
-                next: &[$scalar],
-                target: &mut Target<$scalar>,
-            ) {
-                let d = states.len() / STATES;
-                let block: &[S::$vector] = bytemuck::cast_slice(product.block);
-                let rows: [&[$scalar]; U] = std::array::from_fn(|u| &states[u * d..][..d]);
-                let lines_per_row = next.len().div_ceil(line::<$scalar>()).div_ceil(d);
-                let mut sums = [[simd.$splat(0.0); V]; U];
-                for (k, row) in block.chunks_exact(d / S::$lanes).take(d).enumerate() {
-                    let row = &row[first..][..V];
-                    for l in 0..lines_per_row {
-                        if let Some(value) = next.get((k * lines_per_row + l) * line::<$scalar>()) {
-                            fetch(value);
+                #[inline(always)]
+                fn tile<S: Simd, const U: usize, const V: usize>(
+                    simd: S,
+                    product: &Product<$scalar>,
+                    users: &[u32],
+                    states: &[$scalar],
+                    first: usize,
+                    next: &[$scalar],
+                    target: &mut Target<$scalar>,
+                ) {
+                    let d = states.len() / STATES;
+                    let block: &[S::$vector] = bytemuck::cast_slice(product.block);
+                    let rows: [&[$scalar]; U] = std::array::from_fn(|u| &states[u * d..][..d]);
+                    let lines_per_row = next.len().div_ceil(line::<$scalar>()).div_ceil(d);
+                    let mut sums = [[simd.$splat(0.0); V]; U];
+                    for (k, row) in block.chunks_exact(d / S::$lanes).take(d).enumerate() {
+                        let row = &row[first..][..V];
+                        for l in 0..lines_per_row {
+                            if let Some(value) = next.get((k * lines_per_row + l) * line::<$scalar>()) {
+                                fetch(value);
+                            }
+                        }
+                        for u in 0..U {
+                            let factor = simd.$splat(rows[u][k]);
+                            for v in 0..V {
+                                sums[u][v] = simd.$mul_add(factor, row[v], sums[u][v]);
+                            }
                         }
                     }
+                    let weight = simd.$splat(product.weight);
                     for u in 0..U {
-                        let factor = simd.$splat(rows[u][k]);
+                        let span = users[u] as usize * d + first * S::$lanes;
                         for v in 0..V {
-                            sums[u][v] = simd.$mul_add(factor, row[v], sums[u][v]);
+                            sums[u][v] = simd.$mul(weight, sums[u][v]);
+                        }
+                        if let Some((sum, sign)) = &mut target.sum {
+                            let sign = simd.$splat(*sign);
+                            let sum: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut sum[span..][..V * S::$lanes]);
+                            for v in 0..V {
+                                sum[v] = simd.$mul_add(sign, sums[u][v], sum[v]);
+                            }
+                        }
+                        if let Some(copy) = &mut target.copy {
+                            let copy: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut copy[span..][..V * S::$lanes]);
+                            copy.copy_from_slice(&sums[u]);
                         }
                     }
                 }
-                let weight = simd.$splat(product.weight);
-                for u in 0..U {
-                    let span = users[u] as usize * d + first * S::$lanes;
-                    for v in 0..V {
-                        sums[u][v] = simd.$mul(weight, sums[u][v]);
-                    }
-                    if let Some((sum, sign)) = &mut target.sum {
-                        let sign = simd.$splat(*sign);
-                        let sum: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut sum[span..][..V * S::$lanes]);
-                        for v in 0..V {
-                            sum[v] = simd.$mul_add(sign, sums[u][v], sum[v]);
-                        }
-                    }
-                    if let Some(copy) = &mut target.copy {
-                        let copy: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut copy[span..][..V * S::$lanes]);
-                        copy.copy_from_slice(&sums[u]);
-                    }
-                }
-            }
 
-            pulp::Arch::new().dispatch(Task(d, product, target, scratch))
+                pulp::Arch::new().dispatch(Task(d, product, target, scratch))
+            }
         }
     };
 }
 
-kernel!(single, f32, f32s, F32_LANES, splat_f32s, mul_add_f32s, mul_f32s, sub_f32s);
-kernel!(double, f64, f64s, F64_LANES, splat_f64s, mul_add_f64s, mul_f64s, sub_f64s);
+kernel!(f32, f32s, F32_LANES, splat_f32s, mul_add_f32s, mul_f32s, sub_f32s);
+kernel!(f64, f64s, F64_LANES, splat_f64s, mul_add_f64s, mul_f64s, sub_f64s);
 
 /// The same for any d, and what the others are tested against.
 #[inline(always)]

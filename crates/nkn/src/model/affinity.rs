@@ -12,11 +12,10 @@ use crate::engine::Engine;
 use crate::linalg::gathered::{Sizes, Term, gather};
 use crate::linalg::outer::{Pair, outer};
 use crate::linalg::{Real, by_pieces, transposed_blocks, vectorised};
-use crate::operation::{INPUTS, Operation, operate};
+use crate::operation::{Operation, Seen, operate};
 use burn::tensor::{Tensor, activation::softmax};
 use rayon::prelude::*;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// h(l + 1) = h(l) + R(l) sum_j k(i, j) (h_j(l) - h_i(l)) for each matrix R (d x d) in `matrices`; `given` are the features
 /// that the affinity is made of. States are nodes x samples x d.
@@ -24,7 +23,10 @@ pub fn nonlocal(state: Tensor<3>, matrices: Tensor<1>, given: Tensor<3>, engine:
     let [nodes, _, d] = state.dims();
     let given = given.detach();
     if engine.is_fused(&state.device()) {
-        return operate(state, [Some(matrices), None], Some(given), Arc::new(Fused { nodes, d }));
+        return operate(
+            [state.into_dispatch(), matrices.into_dispatch(), given.into_dispatch()],
+            NonlocalSteps { nodes, d },
+        );
     }
     let given = given.swap_dims(0, 1);
     let affinity = softmax(given.clone().matmul(given.transpose()), 2);
@@ -41,7 +43,7 @@ pub fn nonlocal(state: Tensor<3>, matrices: Tensor<1>, given: Tensor<3>, engine:
 }
 
 #[derive(Debug)]
-struct Fused {
+struct NonlocalSteps {
     nodes: usize,
     d: usize,
 }
@@ -276,11 +278,11 @@ struct Sample<T: Real> {
     last: Vec<T>,
 }
 
-impl Fused {
+impl NonlocalSteps {
     /// Takes a sample through all layers; its affinity stays in `affinity`.
     fn sample<T: Real>(
         &self,
-        [state, matrices, _, given]: [&[T]; INPUTS],
+        [state, matrices, given]: [&[T]; 3],
         sample: usize,
         affinity: &mut Affinity<T>,
     ) -> Sample<T> {
@@ -316,12 +318,14 @@ impl Fused {
     }
 }
 
-impl Operation for Fused {
-    fn shape(&self, inputs: [&[usize]; INPUTS]) -> Vec<usize> {
-        inputs[0].to_vec()
+impl Operation<3> for NonlocalSteps {
+    type Saved<T: Real> = ();
+
+    fn shape(&self, [state, ..]: [&[usize]; 3]) -> Vec<usize> {
+        state.to_vec()
     }
 
-    fn forward<T: Real>(&self, inputs: [&[T]; INPUTS]) -> Vec<T> {
+    fn forward<T: Real>(&self, inputs: [&[T]; 3], _: bool) -> (Vec<T>, ()) {
         let (d, nodes) = (self.d, self.nodes);
         let one = |affinity: &mut Affinity<T>, sample: usize| {
             let Sample { kinds, last, .. } = self.sample(inputs, sample, affinity);
@@ -331,16 +335,10 @@ impl Operation for Fused {
         };
         let samples = (0..self.samples(inputs[0])).into_par_iter();
         let parts: Vec<Vec<T>> = samples.map_init(|| Affinity::new(nodes), one).collect();
-        join(&parts, nodes, d)
+        (join(&parts, nodes, d), ())
     }
 
-    fn backward<T: Real>(
-        &self,
-        inputs: [&[T]; INPUTS],
-        _: &[T],
-        gradient: &[T],
-        _: [bool; INPUTS],
-    ) -> [Option<Vec<T>>; INPUTS] {
+    fn backward<T: Real>(&self, Seen { inputs, gradient, .. }: Seen<T, (), 3>) -> [Option<Vec<T>>; 3] {
         let (d, nodes) = (self.d, self.nodes);
         let [state, matrices, ..] = inputs;
         let samples = self.samples(state);
@@ -372,6 +370,6 @@ impl Operation for Fused {
         for own in matrices {
             total.iter_mut().zip(own).for_each(|(t, o)| *t += o);
         }
-        [Some(join(&parts, nodes, d)), Some(total), None, None]
+        [Some(join(&parts, nodes, d)), Some(total), None]
     }
 }

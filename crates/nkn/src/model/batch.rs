@@ -2,10 +2,11 @@
 
 use super::config::{Kind, ModelConfig};
 use super::fno::{Frequencies, Layer};
-use crate::domain::{Domain, Quadrature, TrainingRule, connect};
+use super::geometry::{Geometry, Links};
+use crate::domain::{Domain, Quadrature};
 use crate::field::{Normaliser, Samples};
 use crate::kernel::{Merge, RowTable};
-use crate::operator::{Plan, Purpose, Update};
+use crate::operator::{Edges, Plan, Purpose, Update};
 use crate::{Error, Result};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use std::sync::Arc;
@@ -25,8 +26,7 @@ pub struct BatchOptions {
     pub budget: f64,
     /// Whether derivatives are wanted.
     pub training: bool,
-    /// The quadrature; left out: the one of training; but for `mean` on another grid the training's stencil (`overlap` where it does not fit), and for
-    /// `overlap` on a grid finer than half the training's spacing every node uses the neighbours at multiples of that half.
+    /// The quadrature; left out: the one that [`crate::domain::Policy`] chooses.
     pub quadrature: Option<Quadrature>,
 }
 
@@ -139,7 +139,13 @@ impl Batch {
         samples: &Samples,
         options: &BatchOptions,
     ) -> Result<Self> {
-        let (nodes, count, dim) = (samples.nodes(), samples.count(), samples.domain().dim());
+        let geometry = Geometry::new(config, normalisers, samples.domain(), options.quadrature)?;
+        Self::on(&geometry, config, samples, options)
+    }
+
+    /// The same with a geometry that was made before; it decides the quadrature. The samples must lie on its domain.
+    pub fn on(geometry: &Geometry, config: &ModelConfig, samples: &Samples, options: &BatchOptions) -> Result<Self> {
+        let (nodes, count) = (geometry.nodes(), samples.count());
         if count == 0 || nodes == 0 || options.depth == 0 {
             return Err(Error::invalid(
                 "batch",
@@ -148,28 +154,31 @@ impl Batch {
                 "check the data and the depth",
             ));
         }
-        let training = normalisers.training.as_ref();
-        let encoded: Vec<Vec<f64>> = config
-            .fields
-            .iter()
-            .zip(&normalisers.fields)
-            .map(|(name, normaliser)| {
-                Ok(normaliser.on(training, samples.domain())?.encode(&samples.field(name)?.values))
-            })
-            .collect::<Result<_>>()?;
-        let layers = match config.kind {
-            Kind::Nkn | Kind::Gkn => {
-                Layers::Kernel(Box::new(KernelLayers::new(config, normalisers, samples, &encoded, options)?))
+        if nodes != samples.nodes() {
+            return Err(Error::invalid(
+                "samples of a batch",
+                format!("{nodes} nodes, as the geometry has"),
+                samples.nodes(),
+                "make a geometry for their own domain",
+            ));
+        }
+        let encode = |(name, normaliser): (&String, &Normaliser)| Ok(normaliser.encode(&samples.field(name)?.values));
+        let encoded: Vec<Vec<f64>> = config.fields.iter().zip(&*geometry.fields).map(encode).collect::<Result<_>>()?;
+        let layers = match &geometry.links {
+            Links::Edges(edges) => {
+                Layers::Kernel(Box::new(KernelLayers::new(config, geometry, edges, count, &encoded, options)))
             }
-            Kind::Fno => Layers::Fourier(fourier_layers(config, normalisers, samples, options)?),
+            Links::Frequencies(frequencies) => {
+                Layers::Fourier(fourier_layers(config, frequencies, count, options.depth))
+            }
         };
-        let output = normalisers.output.on(training, samples.domain())?;
+        let output = &geometry.output;
         let decode = (!output.mean.is_empty()).then(|| {
             let length = output.mean.len();
-            let upload = |values| options.upload(values).reshape([1, length]);
-            (upload(output.mean), upload(output.std))
+            let upload = |values: &[f64]| options.upload(values.to_vec()).reshape([1, length]);
+            (upload(&output.mean), upload(&output.std))
         });
-        let points = options.upload(samples.domain().coordinates()).reshape([nodes, dim]);
+        let points = options.upload(geometry.coordinates.to_vec()).reshape([nodes, geometry.dim]);
         let all: Vec<usize> = (0..config.fields.len()).collect();
         let fields = options.upload(interleave(&encoded, &all)).reshape([count, nodes, config.fields.len()]);
         Ok(Self { lift_inputs: lift_inputs(&points, &fields, &layers), fields, points, layers, decode })
@@ -202,20 +211,20 @@ impl Batch {
 impl KernelLayers {
     fn new(
         config: &ModelConfig,
-        normalisers: &Normalisers,
-        samples: &Samples,
+        geometry: &Geometry,
+        edges: &Arc<Edges>,
+        samples: usize,
         encoded: &[Vec<f64>],
         options: &BatchOptions,
-    ) -> Result<Self> {
-        let (count, dim) = (samples.count(), samples.domain().dim());
+    ) -> Self {
+        let dim = geometry.dim;
         let seen: Vec<usize> =
             (0..config.fields.len()).filter(|&i| config.kernel_fields.contains(&config.fields[i])).collect();
-        let graph = graph(config, normalisers, samples.domain(), options.quadrature)?;
         let kernel_fields = if seen.is_empty() { Vec::new() } else { interleave(encoded, &seen) };
-        let rows = RowTable::of_fields(&graph, count, &kernel_fields, options.merge);
-        let inputs = rows.inputs(&graph, dim, &samples.domain().coordinates(), &kernel_fields);
+        let rows = RowTable::of_fields(edges, samples, &kernel_fields, options.merge);
+        let inputs = rows.inputs(edges, dim, &geometry.coordinates, &kernel_fields);
         let positions = (options.merge == Merge::PerSample && !seen.is_empty()).then(|| {
-            let (targets, sources) = rows.field_positions(&graph);
+            let (targets, sources) = rows.field_positions(edges);
             let upload = |values: Vec<i64>| {
                 let length = values.len();
                 Tensor::<1, Int>::from_data(TensorData::new(values, [length]), &options.device)
@@ -227,28 +236,21 @@ impl KernelLayers {
             _ => Update::DiffusionReaction { step: config.time / options.depth as f64 },
         };
         let kernel_rows = rows.rows();
-        let plan = Plan::new(config.width, options.depth, update, graph, rows, &config.purpose(dim, options));
-        Ok(Self {
+        let purpose = config.purpose(dim, options);
+        let plan = Plan::new(config.width, options.depth, update, edges.clone(), rows, &purpose);
+        Self {
             inputs: options.upload(inputs).reshape([kernel_rows, 2 * (dim + seen.len())]),
             positions,
             plan: Arc::new(plan),
-        })
+        }
     }
 }
 
 /// One entry per layer; the last is not activated.
-fn fourier_layers(
-    config: &ModelConfig,
-    normalisers: &Normalisers,
-    samples: &Samples,
-    options: &BatchOptions,
-) -> Result<Vec<Arc<Layer>>> {
-    let frequencies = Frequencies::new(config.modes, samples.domain(), normalisers.training.as_ref())?;
-    let layer = |activate| {
-        Arc::new(Layer { frequencies: frequencies.clone(), samples: samples.count(), width: config.width, activate })
-    };
+fn fourier_layers(config: &ModelConfig, frequencies: &Frequencies, samples: usize, depth: usize) -> Vec<Arc<Layer>> {
+    let layer = |activate| Arc::new(Layer { frequencies: frequencies.clone(), samples, width: config.width, activate });
     let (inner, last) = (layer(true), layer(false));
-    Ok((0..options.depth).map(|l| if l + 1 < options.depth { inner.clone() } else { last.clone() }).collect())
+    (0..depth).map(|l| if l + 1 < depth { inner.clone() } else { last.clone() }).collect()
 }
 
 /// Samples x nodes x the chosen fields.
@@ -265,69 +267,4 @@ fn lift_inputs(points: &Tensor<2>, fields: &Tensor<3>, layers: &Layers) -> Tenso
     let inputs = Tensor::cat(vec![points, fields.clone()], 2);
     let inputs = if matches!(layers, Layers::Fourier(_)) { inputs.swap_dims(0, 1) } else { inputs };
     inputs.reshape([samples * nodes, dim + count])
-}
-
-/// The edges of a network on a domain. NKN acts on differences, so a node's edge to itself contributes nothing and is
-/// left out (it has counted in the weights).
-fn graph(
-    config: &ModelConfig,
-    normalisers: &Normalisers,
-    domain: &Domain,
-    quadrature: Option<Quadrature>,
-) -> Result<crate::domain::Neighbourhood> {
-    let training = normalisers.training.as_ref().and_then(|domain| match domain {
-        Domain::Grid(grid) => Some(TrainingRule { spacing: grid.spacing(), quadrature: config.quadrature }),
-        Domain::Cloud(_) => None,
-    });
-    let connect_like =
-        |quadrature, training: Option<&TrainingRule>| connect(domain, &config.extent(), quadrature, training);
-    let connect = |quadrature| connect_like(quadrature, training.as_ref());
-    let is_other = normalisers.training.as_ref().is_some_and(|training| training != domain);
-    let graph = match quadrature {
-        Some(quadrature) => connect(quadrature)?,
-        // The mean over the neighbours is another rule on every grid. Elsewhere than in training the training's own stencil takes its
-        // place, or, where its displacements do not fit the grid, the rule that does not depend on the resolution.
-        None if config.quadrature == Quadrature::Mean && is_other && matches!(domain, Domain::Grid(_)) => {
-            connect(Quadrature::Stencil).or_else(|_| connect(Quadrature::Overlap))?
-        }
-        // `overlap` may use all nodes of a finer grid, but half the training's spacing is fine enough for the integral: beyond that the cost would
-        // grow with the fourth power of the resolution and the error stay.
-        None if config.quadrature == Quadrature::Overlap && is_other => {
-            let half = training
-                .map(|rule| TrainingRule { spacing: rule.spacing.iter().map(|step| step / 2.0).collect(), ..rule });
-            connect_like(Quadrature::Stencil, half.as_ref()).or_else(|_| connect_like(Quadrature::Overlap, None))?
-        }
-        None => connect(config.quadrature)?,
-    };
-    Ok(match config.kind {
-        Kind::Nkn => graph.without_self(),
-        _ => graph,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::Grid;
-
-    /// What a network trained with `overlap` on 16 nodes does on other grids.
-    #[test]
-    fn the_default_rule_on_other_grids() {
-        let square = |side: usize| Domain::Grid(Grid::unit(&[side, side]).unwrap());
-        let config = ModelConfig { quadrature: Quadrature::Overlap, ..ModelConfig::darcy() };
-        let normalisers = Normalisers { training: Some(square(16)), ..Normalisers::default() };
-        let of = |side: usize, rule| graph(&config, &normalisers, &square(side), rule).unwrap();
-        let edges = |side: usize| of(side, None).edges() as f64 / (side * side) as f64;
-        for side in [11, 16, 21, 31] {
-            assert_eq!(of(side, None), of(side, Some(Quadrature::Overlap)), "{side}");
-        }
-        assert!(of(61, None).edges() * 2 < of(61, Some(Quadrature::Overlap)).edges());
-        // The cost per node stays, up to the boundary.
-        assert!((edges(121) / edges(61) - 1.0).abs() < 0.1);
-        for node in [0, 5, 61 * 30 + 30] {
-            let total: f64 = of(61, None).row(node).map(|(_, weight)| weight).sum();
-            // Its own share is missing.
-            assert!(total > 0.85 && total < 1.0, "{total}");
-        }
-    }
 }

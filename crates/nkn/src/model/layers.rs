@@ -2,11 +2,10 @@
 
 use crate::engine::Engine;
 use crate::linalg::{Real, by_pieces, swap_leading, vectorised};
-use crate::operation::{INPUTS, Operation, operate};
+use crate::operation::{Operation, Seen, operate};
 use burn::tensor::Tensor;
 use burn::tensor::activation::{relu, tanh};
 use rayon::prelude::*;
-use std::sync::Arc;
 
 /// W b(x) + p(x) of images b (nodes x samples x channels): `weight` is d x channels, `place` nodes x d.
 pub fn lift(images: Tensor<3>, weight: Tensor<1>, place: Tensor<1>, engine: Engine) -> Tensor<3> {
@@ -14,7 +13,7 @@ pub fn lift(images: Tensor<3>, weight: Tensor<1>, place: Tensor<1>, engine: Engi
     let d = place.dims()[0] / nodes;
     if engine.is_fused(&images.device()) {
         let operation = Lift { nodes, samples, channels, d };
-        return operate(images, [Some(weight), Some(place)], None, Arc::new(operation));
+        return operate([images.into_dispatch(), weight.into_dispatch(), place.into_dispatch()], operation);
     }
     let seen = images.reshape([nodes * samples, channels]).matmul(weight.reshape([d, channels]).transpose());
     seen.reshape([nodes, samples, d]) + place.reshape([nodes, 1, d])
@@ -24,7 +23,7 @@ pub fn lift(images: Tensor<3>, weight: Tensor<1>, place: Tensor<1>, engine: Engi
 pub fn flatten(state: Tensor<3>, engine: Engine) -> Tensor<2> {
     let [nodes, samples, channels] = state.dims();
     if engine.is_fused(&state.device()) {
-        return operate(state, [None, None], None, Arc::new(Flatten { nodes, samples, channels }));
+        return operate([state.into_dispatch()], Flatten { nodes, samples, channels });
     }
     state.swap_dims(0, 1).reshape([samples, nodes * channels])
 }
@@ -41,7 +40,7 @@ pub enum Activation {
 /// Applies an activation to every number of a state.
 pub fn activate(state: Tensor<3>, activation: Activation, engine: Engine) -> Tensor<3> {
     if engine.is_fused(&state.device()) {
-        return operate(state, [None, None], None, Arc::new(Activate(activation)));
+        return operate([state.into_dispatch()], Activate(activation));
     }
     match activation {
         Activation::Relu => relu(state),
@@ -87,13 +86,15 @@ fn activate_piece_gradients<T: Real>(activation: Activation, result: &mut [T], o
     }
 }
 
-impl Operation for Activate {
-    fn shape(&self, inputs: [&[usize]; INPUTS]) -> Vec<usize> {
-        inputs[0].to_vec()
+impl Operation<1> for Activate {
+    type Saved<T: Real> = ();
+
+    fn shape(&self, [state]: [&[usize]; 1]) -> Vec<usize> {
+        state.to_vec()
     }
 
-    fn forward<T: Real>(&self, [state, ..]: [&[T]; INPUTS]) -> Vec<T> {
-        by_pieces(
+    fn forward<T: Real>(&self, [state]: [&[T]; 1], _: bool) -> (Vec<T>, ()) {
+        let result = by_pieces(
             state.len(),
             PIECE,
             || (),
@@ -104,16 +105,11 @@ impl Operation for Activate {
                     || activate_piece(self.0, result, values),
                 );
             },
-        )
+        );
+        (result, ())
     }
 
-    fn backward<T: Real>(
-        &self,
-        _: [&[T]; INPUTS],
-        output: &[T],
-        gradient: &[T],
-        _: [bool; INPUTS],
-    ) -> [Option<Vec<T>>; INPUTS] {
+    fn backward<T: Real>(&self, Seen { output, gradient, .. }: Seen<T, (), 1>) -> [Option<Vec<T>>; 1] {
         let result = by_pieces(
             output.len(),
             PIECE,
@@ -126,7 +122,7 @@ impl Operation for Activate {
                 );
             },
         );
-        [Some(result), None, None, None]
+        [Some(result)]
     }
 }
 
@@ -170,16 +166,18 @@ fn lift_node_gradients<T: Real>(gradient: &[T], images: &[T], columns: &mut [T],
     }
 }
 
-impl Operation for Lift {
-    fn shape(&self, _: [&[usize]; INPUTS]) -> Vec<usize> {
+impl Operation<3> for Lift {
+    type Saved<T: Real> = ();
+
+    fn shape(&self, _: [&[usize]; 3]) -> Vec<usize> {
         vec![self.nodes, self.samples, self.d]
     }
 
-    fn forward<T: Real>(&self, [images, weight, place, _]: [&[T]; INPUTS]) -> Vec<T> {
+    fn forward<T: Real>(&self, [images, weight, place]: [&[T]; 3], _: bool) -> (Vec<T>, ()) {
         let Self { nodes, samples, channels, d } = *self;
         let columns: Vec<T> = (0..channels * d).map(|i| weight[i % d * channels + i / d]).collect();
         let (pixel, node) = (samples * channels, samples * d);
-        by_pieces(
+        let result = by_pieces(
             nodes * node,
             node,
             || (),
@@ -190,16 +188,12 @@ impl Operation for Lift {
                     || lift_node(result, images, &columns, &place[x * d..(x + 1) * d]),
                 );
             },
-        )
+        );
+        (result, ())
     }
 
-    fn backward<T: Real>(
-        &self,
-        [images, weight, place, _]: [&[T]; INPUTS],
-        _: &[T],
-        gradient: &[T],
-        wanted: [bool; INPUTS],
-    ) -> [Option<Vec<T>>; INPUTS] {
+    fn backward<T: Real>(&self, seen: Seen<T, (), 3>) -> [Option<Vec<T>>; 3] {
+        let Seen { inputs: [images, weight, place], gradient, wanted, .. } = seen;
         let Self { nodes, samples, channels, d } = *self;
         let (pixel, node) = (samples * channels, samples * d);
         let mut place_gradient = vec![T::ZERO; place.len()];
@@ -237,7 +231,7 @@ impl Operation for Lift {
                 },
             )
         });
-        [images_gradient, Some(weight_gradient), Some(place_gradient), None]
+        [images_gradient, Some(weight_gradient), Some(place_gradient)]
     }
 }
 
@@ -248,22 +242,18 @@ struct Flatten {
     channels: usize,
 }
 
-impl Operation for Flatten {
-    fn shape(&self, _: [&[usize]; INPUTS]) -> Vec<usize> {
+impl Operation<1> for Flatten {
+    type Saved<T: Real> = ();
+
+    fn shape(&self, _: [&[usize]; 1]) -> Vec<usize> {
         vec![self.samples, self.nodes * self.channels]
     }
 
-    fn forward<T: Real>(&self, [state, ..]: [&[T]; INPUTS]) -> Vec<T> {
-        swap_leading(state, self.nodes, self.samples, self.channels)
+    fn forward<T: Real>(&self, [state]: [&[T]; 1], _: bool) -> (Vec<T>, ()) {
+        (swap_leading(state, self.nodes, self.samples, self.channels), ())
     }
 
-    fn backward<T: Real>(
-        &self,
-        _: [&[T]; INPUTS],
-        _: &[T],
-        gradient: &[T],
-        wanted: [bool; INPUTS],
-    ) -> [Option<Vec<T>>; INPUTS] {
-        [wanted[0].then(|| swap_leading(gradient, self.samples, self.nodes, self.channels)), None, None, None]
+    fn backward<T: Real>(&self, Seen { gradient, .. }: Seen<T, (), 1>) -> [Option<Vec<T>>; 1] {
+        [Some(swap_leading(gradient, self.samples, self.nodes, self.channels))]
     }
 }

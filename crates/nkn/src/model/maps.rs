@@ -2,18 +2,18 @@
 
 use crate::engine::Engine;
 use crate::linalg::{Real, by_pieces, vectorised};
-use crate::operation::{INPUTS, Operation, operate};
+use crate::operation::{Operation, Seen, operate};
 use burn::tensor::{Tensor, TensorData};
 use std::sync::Arc;
 
-/// Columns and values of a row.
-pub(crate) type Row = Vec<(usize, f64)>;
+/// What one new pixel is made of: pixels and their weights.
+pub(crate) type Mixture = Vec<(usize, f64)>;
 
 /// A sparse matrix, row by row.
 #[derive(Clone, Debug, PartialEq)]
-struct Rows(Vec<Row>);
+struct Mixtures(Vec<Mixture>);
 
-impl Rows {
+impl Mixtures {
     fn transposed(&self, columns: usize) -> Self {
         let mut result = vec![Vec::new(); columns];
         for (row, entries) in self.0.iter().enumerate() {
@@ -27,7 +27,7 @@ impl Rows {
     /// The map of both axes of an image from that of one.
     fn squared(&self, side_from: usize) -> Self {
         let pairs = self.0.iter().flat_map(|rows| self.0.iter().map(move |columns| (rows, columns)));
-        let entries = |(rows, columns): (&Row, &Row)| {
+        let entries = |(rows, columns): (&Mixture, &Mixture)| {
             let product = rows.iter().flat_map(|&(i, a)| columns.iter().map(move |&(j, b)| (i * side_from + j, a * b)));
             product.collect()
         };
@@ -38,24 +38,24 @@ impl Rows {
 /// A map from the pixels of one resolution to those of another.
 #[derive(Clone, Debug)]
 pub struct PixelMap {
-    forward: Arc<Rows>,
-    backward: Arc<Rows>,
+    forward: Arc<Mixtures>,
+    backward: Arc<Mixtures>,
 }
 
 impl PixelMap {
-    fn new(from: usize, axis: Vec<Row>) -> Self {
-        Self::from_rows(Rows(axis).squared(from).0, from * from)
+    fn new(from: usize, axis: Vec<Mixture>) -> Self {
+        Self::from_rows(Mixtures(axis).squared(from).0, from * from)
     }
 
     /// Any sparse matrix with so many columns.
-    pub(crate) fn from_rows(rows: Vec<Row>, columns: usize) -> Self {
-        let forward = Rows(rows);
+    pub(crate) fn from_rows(rows: Vec<Mixture>, columns: usize) -> Self {
+        let forward = Mixtures(rows);
         let backward = forward.transposed(columns);
         Self { forward: Arc::new(forward), backward: Arc::new(backward) }
     }
 
     /// What each new pixel is made of.
-    pub(crate) fn rows(&self) -> &[Row] {
+    pub(crate) fn rows(&self) -> &[Mixture] {
         &self.forward.0
     }
 
@@ -84,10 +84,10 @@ impl PixelMap {
     /// The multiscale networks' operators: S to a finer image (even points copied, odd points averaged, the last value repeated), U to a
     /// coarser one (the even points), so that U S = I; once per factor of two. `None` for resolutions that are not related so.
     pub fn multiscale(from: usize, to: usize) -> Option<Self> {
-        let mut axis: Vec<Row> = (0..from).map(|i| vec![(i, 1.0)]).collect();
+        let mut axis: Vec<Mixture> = (0..from).map(|i| vec![(i, 1.0)]).collect();
         while axis.len() < to {
             let add = |a: &[(usize, f64)], b: &[(usize, f64)]| {
-                let mut sum = Row::new();
+                let mut sum = Mixture::new();
                 for &(i, w) in a.iter().chain(b) {
                     match sum.iter_mut().find(|(j, _)| *j == i) {
                         Some((_, total)) => *total += w / 2.0,
@@ -110,7 +110,7 @@ impl PixelMap {
     /// Applies the map to a state (nodes x samples x channels).
     pub fn apply(&self, input: Tensor<3>, engine: Engine) -> Tensor<3> {
         if engine.is_fused(&input.device()) {
-            return operate(input, [None, None], None, Arc::new(Fused(self.clone())));
+            return operate([input.into_dispatch()], self.clone());
         }
         let [nodes, samples, channels] = input.dims();
         let rows = self.forward.0.len();
@@ -124,10 +124,7 @@ impl PixelMap {
     }
 }
 
-#[derive(Debug)]
-struct Fused(PixelMap);
-
-fn multiply<T: Real>(rows: &Rows, input: &[T], length: usize) -> Vec<T> {
+fn multiply<T: Real>(rows: &Mixtures, input: &[T], length: usize) -> Vec<T> {
     // Short rows some at a time: a task must be worth its while.
     let together = 2048usize.div_ceil(length.max(1));
     by_pieces(
@@ -151,24 +148,19 @@ fn multiply<T: Real>(rows: &Rows, input: &[T], length: usize) -> Vec<T> {
     )
 }
 
-impl Operation for Fused {
-    fn shape(&self, inputs: [&[usize]; INPUTS]) -> Vec<usize> {
-        vec![self.0.forward.0.len(), inputs[0][1], inputs[0][2]]
+impl Operation<1> for PixelMap {
+    type Saved<T: Real> = ();
+
+    fn shape(&self, [input]: [&[usize]; 1]) -> Vec<usize> {
+        vec![self.forward.0.len(), input[1], input[2]]
     }
 
-    fn forward<T: Real>(&self, [input, ..]: [&[T]; INPUTS]) -> Vec<T> {
-        multiply(&self.0.forward, input, input.len() / self.0.backward.0.len())
+    fn forward<T: Real>(&self, [input]: [&[T]; 1], _: bool) -> (Vec<T>, ()) {
+        (multiply(&self.forward, input, input.len() / self.backward.0.len()), ())
     }
 
-    fn backward<T: Real>(
-        &self,
-        [input, ..]: [&[T]; INPUTS],
-        _: &[T],
-        gradient: &[T],
-        wanted: [bool; INPUTS],
-    ) -> [Option<Vec<T>>; INPUTS] {
-        let length = input.len() / self.0.backward.0.len();
-        [wanted[0].then(|| multiply(&self.0.backward, gradient, length)), None, None, None]
+    fn backward<T: Real>(&self, Seen { gradient, .. }: Seen<T, (), 1>) -> [Option<Vec<T>>; 1] {
+        [Some(multiply(&self.backward, gradient, gradient.len() / self.forward.0.len()))]
     }
 }
 

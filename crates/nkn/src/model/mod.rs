@@ -10,6 +10,7 @@ mod config;
 pub(crate) mod equation;
 pub(crate) mod fno;
 pub(crate) mod function;
+mod geometry;
 pub(crate) mod gkn;
 pub(crate) mod image;
 pub(crate) mod image_batch;
@@ -26,12 +27,13 @@ mod work;
 
 pub(crate) use batch::{Batch, BatchOptions, Normalisers};
 pub use config::{Block, Kind, ModelConfig};
+pub(crate) use geometry::Geometry;
 pub(crate) use image::Averages;
 pub use nkn::pixels::Stencil;
 pub use parameters::Parameters;
 pub use predict::Predicting;
 pub use space::{ImageShape, Space};
-pub use work::Work;
+pub use work::{Work, peak_gflops};
 
 use crate::Result;
 

@@ -1,6 +1,7 @@
 //! A trained network applied to new functions or images, at any resolution.
 
 use super::batch::{Batch, BatchOptions};
+use super::geometry::Geometry;
 use super::image::{Network, Norms, Pass};
 use super::image_batch::image_batch;
 use super::parameters::ParameterTensors;
@@ -66,12 +67,13 @@ impl Model {
         let options = how.options(self.depth);
         let parameters = self.parameters.tensors(&options.device, options.dtype);
         let mut values = Vec::with_capacity(samples.count() * samples.nodes());
+        let geometry = Geometry::new(&self.config, &self.normalisers, samples.domain(), options.quadrature)?;
         // Some samples at a time bound the memory; results of a sample do not depend on its company beyond rounding.
-        let step = self.samples_at_a_time(samples, &options)?;
+        let step = self.samples_at_a_time(&geometry, samples, &options)?;
         for start in (0..samples.count()).step_by(step) {
             how.check(start, samples.count())?;
             let indices: Vec<usize> = (start..samples.count().min(start + step)).collect();
-            let batch = Batch::new(&self.config, &self.normalisers, &samples.select(&indices), &options)?;
+            let batch = Batch::on(&geometry, &self.config, &samples.select(&indices), &options)?;
             let output = function::forward(&self.config, &parameters, &batch, Engine::Automatic)?;
             values.extend(output.into_data().iter::<f64>());
         }
@@ -91,12 +93,12 @@ impl Model {
 
     /// How many samples to predict at a time: as many as possible share kernel rows, unless fewer at a time fit the memory
     /// budget in a faster order.
-    fn samples_at_a_time(&self, samples: &Samples, options: &BatchOptions) -> Result<usize> {
+    fn samples_at_a_time(&self, geometry: &Geometry, samples: &Samples, options: &BatchOptions) -> Result<usize> {
         let mut best = (f64::INFINITY, 1);
         for count in [128, 16, 4, 1] {
             let count = count.min(samples.count());
             let indices: Vec<usize> = (0..count).collect();
-            let batch = Batch::new(&self.config, &self.normalisers, &samples.select(&indices), options)?;
+            let batch = Batch::on(geometry, &self.config, &samples.select(&indices), options)?;
             let Some(plan) = batch.kernel().map(|kernel| &kernel.plan) else { return Ok(count) };
             let cost = plan.cost(plan.order, &self.config.purpose(self.space.dim(), options));
             if cost.seconds / (count as f64) < best.0 {

@@ -6,7 +6,9 @@ use super::fno::Layer;
 use super::parameters::{kernel_shape, reaction_shape};
 use crate::Result;
 use crate::kernel::MlpShape;
+use crate::linalg::{Matrix, gemm_parallel};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The necessary work on a batch: a prediction, or a training step with the derivatives of all parameters.
 #[derive(Clone, Copy, Debug)]
@@ -66,4 +68,21 @@ fn perceptron(shape: &MlpShape, rows: f64, training: bool) -> (f64, f64) {
     let flops = if training { 3.0 * products.sum::<f64>() - first } else { products.sum() };
     let activations: f64 = layers.iter().map(|layer| layer.outputs as f64).sum();
     (rows * flops, 4.0 * rows * activations)
+}
+
+/// The machine's measured f32 matrix product on all threads, in units of 10^9 operations per second: the best of several sizes.
+pub fn peak_gflops() -> f64 {
+    let measure = |size: usize| {
+        let values: Vec<f32> = (0..size * size).map(|i| (i % 17) as f32).collect();
+        let mut result = vec![0.0f32; size * size];
+        let matrix = Matrix::new(&values, size, size);
+        let repeats = (1usize << 33) / size.pow(3);
+        let seconds = (0..repeats.clamp(3, 32)).map(|_| {
+            let begun = Instant::now();
+            gemm_parallel(&mut result, 0.0, 1.0, matrix, matrix);
+            begun.elapsed().as_secs_f64()
+        });
+        2.0 * (size as f64).powi(3) / seconds.fold(f64::INFINITY, f64::min) / 1e9
+    };
+    [512, 1024, 2048].into_iter().map(measure).fold(0.0, f64::max)
 }

@@ -37,7 +37,7 @@ impl Integral {
         Self {
             blocks: blocks.reshape([plan.kernel_rows(), d, d]),
             rows,
-            targets: indices(plan.targets.iter().map(|&t| t as usize), &device),
+            targets: indices(plan.graph.targets.iter().map(|&t| t as usize), &device),
             sources: indices((0..edges).map(|e| plan.graph.sources()[e] as usize), &device),
             weights: Tensor::from_data(TensorData::new(weights, [edges, 1, 1]), (&device, dtype)),
             nodes: plan.nodes(),

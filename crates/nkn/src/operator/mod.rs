@@ -1,15 +1,18 @@
 //! From the kernel's features to the state after L layers: assembly of the block-sparse A, the evolution and its adjoint.
 
+mod cost;
+mod edges;
 mod fused;
 mod integral;
-mod op;
 mod plan;
 
+pub use edges::Edges;
 pub use integral::{Integral, pointwise};
-pub use plan::{Cost, Order, Plan, Purpose, Update};
+pub use plan::{Order, Plan, Purpose, Update};
 
 use crate::kernel::MlpShape;
 use crate::linalg::Real;
+use crate::operation::{Operation, Seen, operate};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use std::sync::Arc;
 
@@ -79,5 +82,31 @@ fn streamed<T: Real>(parts: StreamedParts, plan: &Plan, device: &Device) -> Tens
 /// The state after all layers (samples x nodes x d), by the fused operation; the device must have it
 /// (see [`crate::engine::Engine::is_fused`]).
 pub fn evolve(parts: Parts, plan: Arc<Plan>) -> Tensor<3> {
-    op::evolve(parts, plan)
+    let Parts { initial, features, last_layer, reaction, source } = parts;
+    let (features, last_layer) = (features.into_dispatch(), last_layer.into_dispatch());
+    let inputs = [initial.into_dispatch(), features, last_layer, reaction.into_dispatch(), source.into_dispatch()];
+    operate(inputs, Evolution(plan))
+}
+
+/// From h_0 to h_L as one operation with one adjoint; its inputs are the fields of [`Parts`].
+#[derive(Debug)]
+struct Evolution(Arc<Plan>);
+
+impl Operation<5> for Evolution {
+    type Saved<T: Real> = fused::Saved<T>;
+
+    fn shape(&self, [initial, ..]: [&[usize]; 5]) -> Vec<usize> {
+        initial.to_vec()
+    }
+
+    fn forward<T: Real>(&self, inputs: [&[T]; 5], keep: bool) -> (Vec<T>, fused::Saved<T>) {
+        fused::forward(&self.0, fused::Inputs::new(inputs), keep)
+    }
+
+    fn backward<T: Real>(&self, seen: Seen<T, fused::Saved<T>, 5>) -> [Option<Vec<T>>; 5] {
+        let Seen { inputs, saved, gradient, .. } = seen;
+        let gradients = fused::backward(&self.0, fused::Inputs::new(inputs), saved, gradient);
+        let fused::Gradients { initial, features, last_layer, reaction, source } = gradients;
+        [initial, features, last_layer, reaction, source].map(Some)
+    }
 }

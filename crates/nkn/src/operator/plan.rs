@@ -1,8 +1,9 @@
 //! What an evolution is made of: the graph with its weights, the kernel rows, the update, and the order in which
 //! the products are taken.
 
-use crate::domain::Neighbourhood;
-use crate::kernel::RowTable;
+use super::edges::Edges;
+use crate::kernel::{RowTable, Users};
+use std::sync::{Arc, OnceLock};
 
 /// The rule that takes h at one layer to h at the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,15 +93,12 @@ pub struct Plan {
     pub nodes_first: bool,
     /// Memory that the evolution may take, in bytes.
     pub budget: f64,
-    /// Edges by target, with quadrature weights.
-    pub(crate) graph: Neighbourhood,
+    /// Edges with quadrature weights.
+    pub(crate) graph: Arc<Edges>,
     /// The kernel rows.
     pub(crate) rows: RowTable,
-    /// Target of each edge.
-    pub(crate) targets: Vec<u32>,
-    /// Edges by source: `incoming[source_offsets[y]..source_offsets[y + 1]]`.
-    pub(crate) incoming: Vec<u32>,
-    pub(crate) source_offsets: Vec<usize>,
+    /// The samples of each kernel row, once somebody asks.
+    users: OnceLock<Users>,
 }
 
 /// What a plan is chosen for.
@@ -126,12 +124,12 @@ impl Plan {
         width: usize,
         depth: usize,
         update: Update,
-        graph: Neighbourhood,
+        graph: impl Into<Arc<Edges>>,
         rows: RowTable,
         purpose: &Purpose,
     ) -> Self {
+        let graph = graph.into();
         assert_eq!(graph.edges(), rows.edges());
-        let (targets, incoming, source_offsets) = transpose(&graph);
         let mut plan = Self {
             width,
             depth,
@@ -143,9 +141,7 @@ impl Plan {
             budget: purpose.budget,
             graph,
             rows,
-            targets,
-            incoming,
-            source_offsets,
+            users: OnceLock::new(),
         };
         let orders = [Order::Dense, Order::Shared, Order::Blocks, Order::Contracted];
         let possible = orders.into_iter().filter(|&order| plan.supports(order));
@@ -202,92 +198,17 @@ impl Plan {
 
     /// Target, source and quadrature weight of every edge.
     pub fn edge_list(&self) -> Vec<(u32, u32, f64)> {
-        let edges = self.targets.iter().zip(self.graph.sources()).zip(self.graph.weights());
+        let edges = self.graph.targets.iter().zip(self.graph.sources()).zip(self.graph.weights());
         edges.map(|((&x, &y), &w)| (x, y, w)).collect()
+    }
+
+    /// The samples of each kernel row.
+    pub(crate) fn users(&self) -> &Users {
+        self.users.get_or_init(|| self.rows.users())
     }
 
     /// The kernel row that a sample uses on an edge.
     pub fn kernel_row(&self, edge: usize, sample: usize) -> usize {
         self.rows.row(edge, sample)
     }
-
-    /// Necessary operations, time and memory of one evolution in the given order, with the last layer of the kernel network
-    /// and, in training, with all derivatives.
-    pub fn cost(&self, order: Order, purpose: &Purpose) -> Cost {
-        let (d, depth, samples) = (self.width as f64, self.depth as f64, self.samples() as f64);
-        let (nodes, edges, rows) = (self.nodes() as f64, self.edges() as f64, self.kernel_rows() as f64);
-        let features = purpose.features as f64;
-        // A product has two factors, hence two more products for their derivatives.
-        let passes = if purpose.training { 3.0 } else { 1.0 };
-        let kept = if purpose.training { 2.0 * (depth + 1.0) } else { 2.0 };
-        let states = kept * samples * nodes * d;
-        let form = passes * 2.0 * rows * d * d * features;
-        let gradients = if purpose.training { 2.0 } else { 1.0 };
-        // Times are those of a small desktop; they only have to order the alternatives. Forming K leaves idle features out, tiny
-        // blocks are all overhead, and every block comes from main memory once per layer and direction.
-        let (flops, seconds, numbers) = match order {
-            Order::Dense => {
-                let size = nodes * d;
-                let flops = passes * 2.0 * depth * samples * size * size;
-                (form + flops, form / 2.4e11 + flops / 1.2e11, 3.0 * size * size + rows * d * d)
-            }
-            Order::Shared => {
-                let flops = passes * 2.0 * depth * samples * edges * d * d;
-                let seconds = form / 2.4e11 + flops * (1.0 + 64.0 / (d * d)) / 1.6e11;
-                (form + flops, seconds, (2.0 * gradients - 1.0) * rows * d * d)
-            }
-            Order::Blocks => {
-                let flops = passes * 2.0 * depth * samples * edges * d * d;
-                let traffic = 4.0 * rows * d * d * depth * gradients;
-                let seconds = form / 2.4e11 + flops * (1.0 + 256.0 / (d * d)) / 1.5e11 + traffic / 1.2e10;
-                let sent = if purpose.training { samples * edges * d } else { 0.0 };
-                (form + flops, seconds, (2.0 * gradients - 1.0) * rows * d * d + sent)
-            }
-            Order::Contracted => {
-                // Backward contracts once more instead of keeping every Z.
-                let by_edge = if purpose.training { 4.0 } else { 1.0 };
-                let flops = depth * 2.0 * samples * d * features * (by_edge * edges + passes * nodes * d);
-                let lanes = if purpose.training { 4.0 * d * d * features + samples * edges * d } else { 0.0 };
-                (flops, flops / if purpose.training { 1e11 } else { 1.7e11 }, lanes)
-            }
-        };
-        let held = 4.0 * gradients * rows * features;
-        if order == Order::Contracted && !purpose.training {
-            // Features that do not fit are evaluated again in every layer.
-            let share = (purpose.budget / held).min(1.0);
-            let again = rows * purpose.hidden_flops * (depth - 1.0) * (1.0 - share);
-            let bytes = (4.0 * states + held).min(purpose.budget.max(4.0 * states));
-            return Cost { flops, seconds: seconds + again / 3e11, bytes };
-        }
-        Cost { flops, seconds, bytes: 4.0 * (numbers + states) + held }
-    }
-}
-
-/// What a plan costs.
-#[derive(Clone, Copy, Debug)]
-pub struct Cost {
-    /// Floating point operations.
-    pub flops: f64,
-    /// A rough time, good enough to compare orders.
-    pub seconds: f64,
-    /// Memory in single precision.
-    pub bytes: f64,
-}
-
-/// Target of each edge, and the edges by source.
-fn transpose(graph: &Neighbourhood) -> (Vec<u32>, Vec<u32>, Vec<usize>) {
-    let mut source_offsets = vec![0usize; graph.nodes() + 1];
-    for &source in graph.sources() {
-        source_offsets[source as usize + 1] += 1;
-    }
-    for node in 0..graph.nodes() {
-        source_offsets[node + 1] += source_offsets[node];
-    }
-    let mut next = source_offsets.clone();
-    let mut incoming = vec![0u32; graph.edges()];
-    for (edge, &source) in graph.sources().iter().enumerate() {
-        incoming[next[source as usize]] = edge as u32;
-        next[source as usize] += 1;
-    }
-    (graph.targets(), incoming, source_offsets)
 }

@@ -4,7 +4,6 @@ use super::config::RunConfig;
 use super::data::Data;
 use crate::device::Device;
 use crate::engine::Engine;
-use crate::linalg::{Matrix, gemm_parallel};
 use crate::model::image::Network;
 use crate::model::{Batch, BatchOptions, Block, Kind, Model, Normalisers, Parameters, Predicting, Work, function};
 use crate::seed::Seed;
@@ -142,21 +141,4 @@ fn time(count: usize, mut run: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
         Ok::<f64, Error>(begun.elapsed().as_secs_f64())
     };
     (0..count).map(one).collect()
-}
-
-/// The machine's measured f32 matrix product on all threads, in units of 10^9 operations per second: the best of several sizes.
-pub fn peak_gflops() -> f64 {
-    let measure = |size: usize| {
-        let values: Vec<f32> = (0..size * size).map(|i| (i % 17) as f32).collect();
-        let mut result = vec![0.0f32; size * size];
-        let matrix = Matrix::new(&values, size, size);
-        let repeats = (1usize << 33) / size.pow(3);
-        let seconds = (0..repeats.clamp(3, 32)).map(|_| {
-            let begun = Instant::now();
-            gemm_parallel(&mut result, 0.0, 1.0, matrix, matrix);
-            begun.elapsed().as_secs_f64()
-        });
-        2.0 * (size as f64).powi(3) / seconds.fold(f64::INFINITY, f64::min) / 1e9
-    };
-    [512, 1024, 2048].into_iter().map(measure).fold(0.0, f64::max)
 }

@@ -8,5 +8,6 @@ mod table;
 
 pub use config::RunConfig;
 pub use data::{Data, DataConfig, Problem, Progress, usual_folder};
-pub use estimate::{Estimate, estimate, peak_gflops, time_predictions, time_steps};
+pub use crate::model::peak_gflops;
+pub use estimate::{Estimate, estimate, time_predictions, time_steps};
 pub use folder::{Existing, RunFolder, RunResults};

@@ -4,7 +4,8 @@ use crate::device::Device;
 use crate::engine::Engine;
 use crate::field::{Samples, Symmetry, check_square, mean, moved, relative_l2};
 use crate::model::parameters::ParameterTensors;
-use crate::model::{Averages, Batch, BatchOptions, Model, ModelConfig, Normalisers, Parameters, Space, Work, function};
+use crate::model::{Averages, Batch, BatchOptions, Geometry, Model, ModelConfig, Normalisers, Parameters, Space, Work};
+use crate::model::function;
 use crate::seed::{Seed, uniform};
 use crate::train::{Augment, LossKind, Measure, Place, Task, TrainConfig};
 use crate::{Error, Result};
@@ -30,6 +31,8 @@ pub(crate) struct FunctionTask<'a> {
 
 struct AtDepth {
     options: BatchOptions,
+    /// The training samples' domain as the network sees it, for all batches.
+    geometry: Geometry,
     /// The whole set as one batch, where every step sees it.
     fixed: Option<FunctionBatch>,
     train: Evaluation,
@@ -78,8 +81,8 @@ impl<'a> FunctionTask<'a> {
         self.depth.as_ref().expect("a depth has begun")
     }
 
-    fn prepare(&self, options: &BatchOptions, samples: &Samples) -> Result<FunctionBatch> {
-        let inputs = Batch::new(self.model, &self.normalisers, samples, options)?;
+    fn prepare(&self, geometry: &Geometry, options: &BatchOptions, samples: &Samples) -> Result<FunctionBatch> {
+        let inputs = Batch::on(geometry, self.model, samples, options)?;
         let truth = TensorData::new(samples.output_values()?.to_vec(), [samples.count(), samples.nodes()]);
         Ok(FunctionBatch { inputs, truth: Tensor::from_data(truth, (&options.device, options.dtype)) })
     }
@@ -163,20 +166,21 @@ impl Task for FunctionTask<'_> {
     fn begin(&mut self, depth: usize) -> Result<Work> {
         let options = self.options(depth, true);
         let is_fixed = self.is_full_batch() && self.config.augment == Augment::None;
-        let fixed = is_fixed.then(|| self.prepare(&options, self.train)).transpose()?;
+        let geometry = Geometry::new(self.model, &self.normalisers, self.train.domain(), None)?;
+        let fixed = is_fixed.then(|| self.prepare(&geometry, &options, self.train)).transpose()?;
         let dim = self.train.domain().dim();
         let work = match &fixed {
             Some(batch) => Work::of(self.model, dim, &batch.inputs, &options)?,
             None => {
                 let first: Vec<usize> = (0..self.batch_size()).collect();
-                let batch = Batch::new(self.model, &self.normalisers, &self.train.select(&first), &options)?;
+                let batch = Batch::on(&geometry, self.model, &self.train.select(&first), &options)?;
                 Work::of(self.model, dim, &batch, &options)?
             }
         };
         let evaluation =
             |samples: &Samples| Evaluation::new(self.model, &self.normalisers, samples, self.options(depth, false));
         let test = self.test.map(evaluation).transpose()?;
-        self.depth = Some(AtDepth { fixed, train: evaluation(self.train)?, test, options });
+        self.depth = Some(AtDepth { fixed, train: evaluation(self.train)?, test, options, geometry });
         Ok(work)
     }
 
@@ -203,7 +207,8 @@ impl Task for FunctionTask<'_> {
             let own: Vec<Symmetry> = indices.iter().map(|&index| all[index]).collect();
             samples = moved(&samples, &own, &self.config.vectors)?;
         }
-        self.prepare(&self.at_depth().options, &samples)
+        let AtDepth { geometry, options, .. } = self.at_depth();
+        self.prepare(geometry, options, &samples)
     }
 
     fn loss(
@@ -247,10 +252,11 @@ struct Evaluation {
 
 impl Evaluation {
     fn new(config: &ModelConfig, normalisers: &Normalisers, samples: &Samples, options: BatchOptions) -> Result<Self> {
+        let geometry = Geometry::new(config, normalisers, samples.domain(), options.quadrature)?;
         let indices: Vec<usize> = (0..samples.count()).collect();
         let batches = indices
             .chunks(PIECE)
-            .map(|piece| Batch::new(config, normalisers, &samples.select(piece), &options))
+            .map(|piece| Batch::on(&geometry, config, &samples.select(piece), &options))
             .collect::<Result<_>>()?;
         Ok(Self { batches, truth: samples.output_values()?.to_vec(), options })
     }

@@ -4,7 +4,9 @@
 use super::frequencies::Frequencies;
 use crate::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, gemm_strided};
+use crate::operation::{Operation, Seen};
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// The sizes of a layer.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,82 +164,69 @@ fn turn<T: Real>(values: &[T], result: &mut Vec<T>, adjoint: bool) {
     }
 }
 
-/// What the backward pass needs besides the arguments and the result.
+/// σ(F⁻¹(W F h) + h Rᵀ + c) of a state, W, and R (row-major) with c in one vector.
 #[derive(Debug)]
-pub struct Saved<T: Real> {
-    spectrum: Buffer<T>,
-}
+pub(super) struct FusedLayer(pub Arc<Layer>);
 
-/// σ(F⁻¹(W F h) + h Rᵀ + c); `pointwise` holds R (row-major) and c.
-pub fn forward<T: Real>(layer: &Layer, state: &[T], weights: &[T], pointwise: &[T]) -> (Vec<T>, Saved<T>) {
-    let (d, c) = (layer.width, layer.columns());
-    let spectrum = layer.analyse(state);
-    let mixed = layer.mix(&spectrum, weights, false);
-    let (root, bias) = pointwise.split_at(d * d);
-    let mut result = vec![T::ZERO; state.len()];
-    layer.synthesise(&mixed, &mut result, |node, part| {
-        let rows = part.len() / d;
-        let own = Matrix::new(&state[node * c..][..part.len()], rows, d);
-        gemm(part, T::ONE, T::ONE, own, Matrix::new(root, d, d).t());
-        for row in part.chunks_exact_mut(d) {
-            for (value, &bias) in row.iter_mut().zip(bias) {
-                let sum = *value + bias;
-                *value = if layer.activate && sum < T::ZERO { T::ZERO } else { sum };
-            }
-        }
-    });
-    (result, Saved { spectrum })
-}
+impl Operation<3> for FusedLayer {
+    /// The spectrum of the state.
+    type Saved<T: Real> = Buffer<T>;
 
-/// The gradients of state, weights and pointwise part.
-pub struct Gradients<T> {
-    /// Of the state below.
-    pub state: Vec<T>,
-    /// Of the spectral weights.
-    pub weights: Vec<T>,
-    /// Of R and c.
-    pub pointwise: Vec<T>,
-}
+    fn shape(&self, [state, ..]: [&[usize]; 3]) -> Vec<usize> {
+        state.to_vec()
+    }
 
-/// The arguments and the result of [`forward`].
-pub struct Seen<'a, T> {
-    /// h.
-    pub state: &'a [T],
-    /// W.
-    pub weights: &'a [T],
-    /// R and c.
-    pub pointwise: &'a [T],
-    /// The layer's output.
-    pub output: &'a [T],
-}
-
-/// The adjoint of [`forward`].
-pub fn backward<T: Real>(layer: &Layer, seen: &Seen<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
-    let (d, c) = (layer.width, layer.columns());
-    let mut masked = Buffer::any(if layer.activate { gradient.len() } else { 0 });
-    let gradient: &[T] = if layer.activate {
-        let size = layer.block() * c;
-        masked.par_chunks_mut(size).zip(gradient.par_chunks(size)).zip(seen.output.par_chunks(size)).for_each(
-            |((masked, gradient), output)| {
-                for ((masked, &gradient), &output) in masked.iter_mut().zip(gradient).zip(output) {
-                    *masked = if output > T::ZERO { gradient } else { T::ZERO };
+    fn forward<T: Real>(&self, [state, weights, pointwise]: [&[T]; 3], _: bool) -> (Vec<T>, Buffer<T>) {
+        let layer = &self.0;
+        let (d, c) = (layer.width, layer.columns());
+        let spectrum = layer.analyse(state);
+        let mixed = layer.mix(&spectrum, weights, false);
+        let (root, bias) = pointwise.split_at(d * d);
+        let mut result = vec![T::ZERO; state.len()];
+        layer.synthesise(&mixed, &mut result, |node, part| {
+            let rows = part.len() / d;
+            let own = Matrix::new(&state[node * c..][..part.len()], rows, d);
+            gemm(part, T::ONE, T::ONE, own, Matrix::new(root, d, d).t());
+            for row in part.chunks_exact_mut(d) {
+                for (value, &bias) in row.iter_mut().zip(bias) {
+                    let sum = *value + bias;
+                    *value = if layer.activate && sum < T::ZERO { T::ZERO } else { sum };
                 }
-            },
-        );
-        &masked
-    } else {
-        gradient
-    };
-    let above = layer.analyse(gradient);
-    let weights = layer.weight_gradient(&saved.spectrum, &above, seen.weights.len());
-    let below = layer.mix(&above, seen.weights, true);
-    let root = &seen.pointwise[..d * d];
-    let mut state = vec![T::ZERO; gradient.len()];
-    layer.synthesise(&below, &mut state, |node, part| {
-        let own = Matrix::new(&gradient[node * c..][..part.len()], part.len() / d, d);
-        gemm(part, T::ONE, T::ONE, own, Matrix::new(root, d, d));
-    });
-    Gradients { state, weights, pointwise: pointwise_gradient(layer, seen.state, gradient) }
+            }
+        });
+        (result, spectrum)
+    }
+
+    fn backward<T: Real>(&self, seen: Seen<T, Buffer<T>, 3>) -> [Option<Vec<T>>; 3] {
+        let Seen { inputs: [state, weights, pointwise], output, saved: spectrum, gradient, .. } = seen;
+        let layer = &self.0;
+        let (d, c) = (layer.width, layer.columns());
+        let mut masked = Buffer::any(if layer.activate { gradient.len() } else { 0 });
+        let gradient: &[T] = if layer.activate {
+            let size = layer.block() * c;
+            masked.par_chunks_mut(size).zip(gradient.par_chunks(size)).zip(output.par_chunks(size)).for_each(
+                |((masked, gradient), output)| {
+                    for ((masked, &gradient), &output) in masked.iter_mut().zip(gradient).zip(output) {
+                        *masked = if output > T::ZERO { gradient } else { T::ZERO };
+                    }
+                },
+            );
+            &masked
+        } else {
+            gradient
+        };
+        let above = layer.analyse(gradient);
+        let weights_gradient = layer.weight_gradient(&spectrum, &above, weights.len());
+        let below = layer.mix(&above, weights, true);
+        let root = &pointwise[..d * d];
+        let mut state_gradient = vec![T::ZERO; gradient.len()];
+        layer.synthesise(&below, &mut state_gradient, |node, part| {
+            let own = Matrix::new(&gradient[node * c..][..part.len()], part.len() / d, d);
+            gemm(part, T::ONE, T::ONE, own, Matrix::new(root, d, d));
+        });
+        let pointwise_gradient = pointwise_gradient(layer, state, gradient);
+        [state_gradient, weights_gradient, pointwise_gradient].map(Some)
+    }
 }
 
 /// Of R: the sum over nodes and samples of gradient times state; of c: the sum of the gradient. Partial sums over fixed pieces.

@@ -9,13 +9,12 @@
 //! hidden layer.
 
 pub mod frequencies;
-#[doc(hidden)]
-pub mod fused;
-mod op;
+mod fused;
+mod layer;
 
 pub use frequencies::Frequencies;
 pub use fused::Layer;
-pub use op::fourier_layer;
+pub use layer::fourier_layer;
 
 use super::config::ModelConfig;
 use super::parameters::ParameterTensors;

@@ -3,13 +3,13 @@
 //! With one or two layers nothing but sums of features, small products and the links from the pixels to the reference grid are left; with more, the first
 //! layer is taken so and the others by the evolution.
 
-use crate::model::maps::PixelMap;
-use crate::model::image::{Network, Pass};
 use super::pixels::{self, Graph};
 use crate::model::equation::Equation;
 use super::reach::{First, Last, Level, before_the_first};
 use super::responses::{last_layer, meet};
 use crate::Result;
+use crate::model::image::{Network, Pass};
+use crate::model::maps::PixelMap;
 use burn::tensor::{Tensor, TensorData};
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@
 //! sum of features with weights that are known beforehand: K itself is needed only between the pixels and the reference grid.
 
 use crate::domain::Neighbourhood;
-use crate::model::maps::{PixelMap, Row};
+use crate::model::maps::{Mixture, PixelMap};
 use std::sync::Arc;
 
 /// The rows of responses: at each node first that of the constant, then one for each channel of each pixel that reaches it.
@@ -73,7 +73,7 @@ impl Edges<'_> {
     }
 
     /// The weights with which edges enter what x takes from y: the edge itself, or, of x itself, less all edges of x.
-    fn link(&self, x: usize, y: usize) -> Row {
+    fn link(&self, x: usize, y: usize) -> Mixture {
         let own = self.of(x).filter(|&(_, source, _)| x == y || source == y);
         own.map(|(edge, _, weight)| (edge, if x == y { -weight } else { weight })).collect()
     }
@@ -109,7 +109,7 @@ impl First {
             edges.of(x).map(|(edge, y, weight)| (edge, weight * (places[y][axis] - places[x][axis]))).collect()
         };
         let by_place = (0..nodes).flat_map(|x| [(x, 0), (x, 1)]).map(along).collect();
-        let mut rows: Vec<Row> = Vec::with_capacity(level.all_rows());
+        let mut rows: Vec<Mixture> = Vec::with_capacity(level.all_rows());
         let mut next = nodes;
         let own = nodes + channels * level.pixels.len();
         for x in 0..nodes {
@@ -171,7 +171,7 @@ impl Last {
         let edges = Edges { graph, step };
         let (nodes, channels) = (graph.nodes(), from.channels);
         let (mut starts, mut sources, mut shares, mut targets) = (vec![0], Vec::new(), Vec::new(), Vec::new());
-        let mut features: Vec<Row> = Vec::new();
+        let mut features: Vec<Mixture> = Vec::new();
         let mut reach = Vec::new();
         let mut link_of = vec![usize::MAX; nodes];
         for (cell, members) in average.rows().iter().enumerate() {
@@ -185,7 +185,7 @@ impl Last {
                 sources.push(y);
                 shares.push(0.0);
                 targets.push(cell as u32);
-                features.push(Row::new());
+                features.push(Mixture::new());
             }
             for &(x, share) in members {
                 shares[link_of[x]] += share;
@@ -286,7 +286,7 @@ mod tests {
     fn weights_of_a_node_cancel() {
         let graph = connect_pixels(5, 5.0, 2.0, Quadrature::Mean).unwrap();
         let first = First::new(&graph, 1.0, 1, &[[0.0; 2]; 25]);
-        let sum = |row: &Row| row.iter().map(|&(_, weight)| weight).sum::<f64>();
+        let sum = |row: &Mixture| row.iter().map(|&(_, weight)| weight).sum::<f64>();
         let mut rows = first.pixels.rows().iter();
         for x in 0..25 {
             let total: f64 = rows.by_ref().take(first.level.pixels(x).len()).map(sum).sum();

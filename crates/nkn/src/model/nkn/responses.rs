@@ -7,7 +7,7 @@ use super::reach::{Last, Level};
 use crate::linalg::gathered::{Sizes, Term, gather};
 use crate::linalg::outer::{Pair, outer};
 use crate::linalg::{Real, by_pieces, transposed_blocks, vectorised};
-use crate::operation::{INPUTS, Operation, operate};
+use crate::operation::{Operation, Seen, operate};
 use burn::tensor::Tensor;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -22,13 +22,14 @@ pub(crate) fn last_layer(
     constant: Tensor<3>,
     last: Arc<Last>,
 ) -> Tensor<3> {
-    operate(responses, [Some(blocks), Some(own)], Some(constant), Arc::new(Compose(last)))
+    let inputs = [responses.into_dispatch(), blocks.into_dispatch(), own.into_dispatch(), constant.into_dispatch()];
+    operate(inputs, Compose(last))
 }
 
 /// The state of every node of a level for all samples, nodes x samples x d, from its responses (rows x 1 x d) and the images (pixels x samples x channels), which get no derivative.
 pub(crate) fn meet(responses: Tensor<3>, images: Tensor<3>, level: Arc<Level>) -> Tensor<3> {
     let [_, samples, _] = images.dims();
-    operate(responses, [None, None], Some(images.detach()), Arc::new(Meet { level, samples }))
+    operate([responses.into_dispatch(), images.detach().into_dispatch()], Meet { level, samples })
 }
 
 /// Adds rows times a factor to those rows of the target that the places name.
@@ -123,12 +124,14 @@ impl Compose {
     }
 }
 
-impl Operation for Compose {
-    fn shape(&self, inputs: [&[usize]; INPUTS]) -> Vec<usize> {
-        vec![self.0.to.all_rows(), 1, inputs[0][2]]
+impl Operation<4> for Compose {
+    type Saved<T: Real> = ();
+
+    fn shape(&self, [responses, ..]: [&[usize]; 4]) -> Vec<usize> {
+        vec![self.0.to.all_rows(), 1, responses[2]]
     }
 
-    fn forward<T: Real>(&self, [responses, blocks, own, constant]: [&[T]; INPUTS]) -> Vec<T> {
+    fn forward<T: Real>(&self, [responses, blocks, own, constant]: [&[T]; 4], _: bool) -> (Vec<T>, ()) {
         let last = &self.0;
         let d = self.width(responses);
         let mut result = vec![T::ZERO; last.to.all_rows() * d];
@@ -151,16 +154,11 @@ impl Operation for Compose {
                 }
             }
         });
-        result
+        (result, ())
     }
 
-    fn backward<T: Real>(
-        &self,
-        [responses, blocks, own, constant]: [&[T]; INPUTS],
-        _: &[T],
-        gradient: &[T],
-        _: [bool; INPUTS],
-    ) -> [Option<Vec<T>>; INPUTS] {
+    fn backward<T: Real>(&self, seen: Seen<T, (), 4>) -> [Option<Vec<T>>; 4] {
+        let Seen { inputs: [responses, blocks, own, constant], gradient, .. } = seen;
         let d = constant.len();
         let (to_nodes, to_own) = self.to_nodes(responses, [blocks, own], gradient);
         let mut to_constant = vec![T::ZERO; d];
@@ -206,32 +204,30 @@ impl Meet {
     }
 }
 
-impl Operation for Meet {
-    fn shape(&self, inputs: [&[usize]; INPUTS]) -> Vec<usize> {
-        vec![self.level.nodes(), self.samples, inputs[0][2]]
+impl Operation<2> for Meet {
+    type Saved<T: Real> = ();
+
+    fn shape(&self, [responses, _]: [&[usize]; 2]) -> Vec<usize> {
+        vec![self.level.nodes(), self.samples, responses[2]]
     }
 
-    fn forward<T: Real>(&self, [responses, _, _, images]: [&[T]; INPUTS]) -> Vec<T> {
+    fn forward<T: Real>(&self, [responses, images]: [&[T]; 2], _: bool) -> (Vec<T>, ()) {
         let level = &self.level;
         let d = responses.len() / level.all_rows();
         let images = self.by_channel(images);
         let size = self.samples * d;
-        by_pieces(level.nodes() * size, size, Vec::new, |list, node, result| {
+        let result = by_pieces(level.nodes() * size, size, Vec::new, |list, node, result| {
             let first = level.row(node) * d;
             result.chunks_exact_mut(d).for_each(|row| row.copy_from_slice(&responses[first..first + d]));
             self.seen(node, &images, list);
             let pair = Pair { left: 0, right: first + d };
             outer(self.sizes(node, d), &[pair], list, responses, result);
-        })
+        });
+        (result, ())
     }
 
-    fn backward<T: Real>(
-        &self,
-        [responses, _, _, images]: [&[T]; INPUTS],
-        _: &[T],
-        gradient: &[T],
-        _: [bool; INPUTS],
-    ) -> [Option<Vec<T>>; INPUTS] {
+    fn backward<T: Real>(&self, seen: Seen<T, (), 2>) -> [Option<Vec<T>>; 2] {
+        let Seen { inputs: [responses, images], gradient, .. } = seen;
         let level = &self.level;
         let d = responses.len() / level.all_rows();
         let images = self.by_channel(images);
@@ -246,6 +242,6 @@ impl Operation for Meet {
             self.seen(node, &images, list);
             gather(self.sizes(node, d), &[Term { states: 0, block: 0 }], list, gradient, pixels);
         });
-        [Some(result), None, None, None]
+        [Some(result), None]
     }
 }

@@ -13,41 +13,6 @@ use crate::linalg::{Matrix, Real, gemm, transposed_blocks, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 
-/// The samples of each kernel row: row q is used by `samples[offsets[q]..offsets[q + 1]]`.
-struct Users {
-    offsets: Vec<usize>,
-    samples: Vec<u32>,
-}
-
-impl Users {
-    fn of(plan: &Plan) -> Self {
-        let (rows, samples) = (&plan.rows, plan.samples());
-        let mut offsets = vec![0usize; rows.rows() + 1];
-        for edge in 0..rows.edges() {
-            for sample in 0..samples {
-                offsets[rows.row(edge, sample) + 1] += 1;
-            }
-        }
-        for row in 0..rows.rows() {
-            offsets[row + 1] += offsets[row];
-        }
-        let mut next = offsets.clone();
-        let mut members = vec![0u32; offsets[rows.rows()]];
-        for edge in 0..rows.edges() {
-            for sample in 0..samples {
-                let slot = &mut next[rows.row(edge, sample)];
-                members[*slot] = sample as u32;
-                *slot += 1;
-            }
-        }
-        Self { offsets, samples: members }
-    }
-
-    fn of_row(&self, row: usize) -> &[u32] {
-        &self.samples[self.offsets[row]..self.offsets[row + 1]]
-    }
-}
-
 /// Collects h(y) - difference * h(x) of some samples as the rows of a matrix.
 fn gather<T: Real>(result: &mut Vec<T>, users: &[u32], d: usize, at_y: &[T], difference: Option<&[T]>) {
     for &sample in users {
@@ -65,7 +30,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
     let sign = T::of(plan.update.reaction_sign());
     let is_difference = plan.update.difference() != 0.0;
     let blocks = last_layer::forward(plan, &inputs, Layout::Columns);
-    let users = Users::of(plan);
+    let users = plan.users();
     let mut states = States::new(plan, inputs.initial, keep);
     for layer in 0..plan.depth {
         let (h, next) = states.step(layer);
@@ -110,27 +75,28 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
     (result, Saved { states, matrix: blocks })
 }
 
-pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
+pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradient: &[T]) -> Gradients<T> {
     let (d, samples) = (plan.width, plan.samples());
-    let users = Users::of(plan);
     let length = gradient.len();
     let node = samples * d;
     let mut adjoint = nodes_first(plan, gradient).into_owned();
     let mut scaled = Buffer::any(plan.depth * length);
-    let blocks = transposed_blocks(plan.width, &saved.matrix);
+    let Saved { states, matrix } = saved;
+    let blocks = transposed_blocks(plan.width, &matrix);
+    drop(matrix);
     // w K^T times the scaled adjoint at the target, for every edge and sample.
     let mut sent = Buffer::any(plan.edges() * node);
     for layer in (0..plan.depth).rev() {
         let scaled = &mut scaled[layer * length..(layer + 1) * length];
         let activated =
-            plan.update.activates(layer, plan.depth).then(|| &saved.states[(layer + 1) * length..(layer + 2) * length]);
+            plan.update.activates(layer, plan.depth).then(|| &states[(layer + 1) * length..(layer + 2) * length]);
         scaled_mask(scaled, T::of(plan.update.step()), &adjoint, activated);
-        send(plan, &users, &blocks, inputs.reaction, scaled, &mut sent, &mut adjoint);
+        send(plan, &blocks, inputs.reaction, scaled, &mut sent, &mut adjoint);
         receive(plan, &sent, &mut adjoint);
     }
-    let states = &saved.states[..plan.depth * length];
-    drop(blocks);
-    let blocks = block_gradients(plan, &users, states, &scaled, length);
+    let states = &states[..plan.depth * length];
+    drop((blocks, sent));
+    let blocks = block_gradients(plan, states, &scaled, length);
     let (features, last_layer) = last_layer::backward(plan, &inputs, &blocks);
     let mut source = vec![T::ZERO; d];
     add_rows(&mut source, &scaled);
@@ -144,15 +110,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
 }
 
 /// First pass of a layer's adjoint, by target: what goes along the edges, and all that stays at the node.
-fn send<T: Real>(
-    plan: &Plan,
-    users: &Users,
-    blocks: &[T],
-    reaction: &[T],
-    scaled: &[T],
-    sent: &mut [T],
-    adjoint: &mut [T],
-) {
+fn send<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T], scaled: &[T], sent: &mut [T], adjoint: &mut [T]) {
     let d = plan.width;
     let node = plan.samples() * d;
     let is_difference = plan.update.difference() != 0.0;
@@ -173,7 +131,7 @@ fn send<T: Real>(
                         block: block(row),
                         next: rows.as_slice().first().map(|&row| block(row as usize)),
                         weight: T::of(plan.graph.weights()[edge]),
-                        users: users.of_row(row),
+                        users: plan.users().of_row(row),
                         states: own,
                         minus: None,
                     };
@@ -200,7 +158,7 @@ pub(super) fn receive<T: Real>(plan: &Plan, sent: &[T], adjoint: &mut [T]) {
         vectorised(
             #[inline(always)]
             || {
-                for &edge in &plan.incoming[plan.source_offsets[x]..plan.source_offsets[x + 1]] {
+                for &edge in plan.graph.of_source(x) {
                     let sent = &sent[edge as usize * node..(edge as usize + 1) * node];
                     for (a, &s) in adjoint.iter_mut().zip(sent) {
                         *a += s;
@@ -212,17 +170,17 @@ pub(super) fn receive<T: Real>(plan: &Plan, sent: &[T], adjoint: &mut [T]) {
 }
 
 /// Derivatives of the blocks: for each block one product over all layers and all samples that use it.
-fn block_gradients<T: Real>(plan: &Plan, users: &Users, states: &[T], scaled: &[T], length: usize) -> Vec<T> {
+fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T], length: usize) -> Buffer<T> {
     let d = plan.width;
     let node = plan.samples() * d;
     let is_difference = plan.update.difference() != 0.0;
-    let mut blocks = vec![T::ZERO; plan.kernel_rows() * d * d];
+    let mut blocks = Buffer::any(plan.kernel_rows() * d * d);
     blocks.par_chunks_mut(d * d).enumerate().for_each_init(
         || (Vec::new(), Vec::new()),
         |(left, right), (row, block)| {
             let edge = plan.rows.edge_of(row);
-            let (x, y) = (plan.targets[edge] as usize, plan.graph.sources()[edge] as usize);
-            let users = users.of_row(row);
+            let (x, y) = (plan.graph.targets[edge] as usize, plan.graph.sources()[edge] as usize);
+            let users = plan.users().of_row(row);
             left.clear();
             right.clear();
             for layer in 0..plan.depth {

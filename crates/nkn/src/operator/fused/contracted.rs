@@ -128,7 +128,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
     (result, Saved { states, matrix: Buffer::any(0) })
 }
 
-pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
+pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradient: &[T]) -> Gradients<T> {
     let (d, samples) = (plan.width, plan.samples());
     let length = gradient.len();
     let mut adjoint = nodes_first(plan, gradient).into_owned();
@@ -148,10 +148,9 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
         receive(plan, &sent, &mut adjoint);
     }
     let width = feature_width(plan, &inputs);
-    let mut features = vec![T::ZERO; by_edge.len()];
-    for (&row, values) in plan.rows.slots(0..plan.edges()).iter().zip(by_edge.chunks_exact(width)) {
-        features[row as usize * width..(row as usize + 1) * width].copy_from_slice(values);
-    }
+    drop(sent);
+    let mut features = by_edge;
+    permute_rows(&mut features, width, plan.rows.slots(0..plan.edges()));
     let mut source = vec![T::ZERO; d];
     add_rows(&mut source, &scaled);
     let states = &saved.states[..plan.depth * length];
@@ -161,6 +160,23 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
         last_layer,
         reaction: reaction_gradient(plan, states, &scaled, length, inputs.reaction.len()),
         source,
+    }
+}
+
+/// Brings row s to place `places[s]`, for all rows at once and where they lie: a second array would be the largest of a step.
+fn permute_rows<T: Real>(values: &mut [T], width: usize, places: &[u32]) {
+    let mut is_done = vec![false; places.len()];
+    let mut carried = vec![T::ZERO; width];
+    for start in 0..places.len() {
+        let mut place = start;
+        if !is_done[start] {
+            carried.copy_from_slice(&values[start * width..(start + 1) * width]);
+        }
+        while !is_done[place] {
+            is_done[place] = true;
+            place = places[place] as usize;
+            carried.swap_with_slice(&mut values[place * width..(place + 1) * width]);
+        }
     }
 }
 
@@ -271,5 +287,23 @@ fn layer_backward<T: Real>(
         .collect();
     for sum in &sums {
         add_rows(last_layer, sum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_row_finds_its_place(places in Just((0u32..9).collect::<Vec<u32>>()).prop_shuffle()) {
+            let mut values: Vec<f64> = (0..18).map(f64::from).collect();
+            permute_rows(&mut values, 2, &places);
+            for (from, &to) in places.iter().enumerate() {
+                let row = &values[2 * to as usize..][..2];
+                prop_assert_eq!(row, [2.0 * from as f64, 2.0 * from as f64 + 1.0]);
+            }
+        }
     }
 }

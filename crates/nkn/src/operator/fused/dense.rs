@@ -91,7 +91,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
     (result, Saved { states, matrix: matrix.into() })
 }
 
-pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
+pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradient: &[T]) -> Gradients<T> {
     let (d, size) = (plan.width, plan.nodes() * plan.width);
     let step = T::of(plan.update.step());
     let layers = plan.depth + 1;

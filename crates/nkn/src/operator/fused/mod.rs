@@ -27,6 +27,13 @@ pub struct Inputs<'a, T> {
     pub source: &'a [T],
 }
 
+impl<'a, T> Inputs<'a, T> {
+    /// In the order of the fields.
+    pub fn new([initial, features, last_layer, reaction, source]: [&'a [T]; 5]) -> Self {
+        Self { initial, features, last_layer, reaction, source }
+    }
+}
+
 /// Derivatives with respect to each of [`Inputs`].
 pub struct Gradients<T> {
     pub initial: Vec<T>,
@@ -91,7 +98,7 @@ impl<T: Real> States<T> {
 }
 
 /// The adjoint: from the derivative with respect to the last state to those with respect to all inputs.
-pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
+pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradient: &[T]) -> Gradients<T> {
     match plan.order {
         Order::Dense => dense::backward(plan, inputs, saved, gradient),
         Order::Shared => shared::backward(plan, inputs, saved, gradient),

@@ -128,11 +128,13 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
     (result, Saved { states, matrix: blocks })
 }
 
-pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradient: &[T]) -> Gradients<T> {
+pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradient: &[T]) -> Gradients<T> {
     let d = plan.width;
     let node = plan.samples() * d;
     let length = gradient.len();
-    let blocks = transposed_blocks(d, &saved.matrix);
+    let Saved { states, matrix } = saved;
+    let blocks = transposed_blocks(d, &matrix);
+    drop(matrix);
     let diagonal = diagonal(plan, &blocks, inputs.reaction, Layout::Rows);
     // The adjoint after each layer, where the activation lets it pass; the first is that of the initial state.
     let mut adjoints = Buffer::any((plan.depth + 1) * length);
@@ -141,19 +143,19 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: &Saved<T>, gradi
         let (before, after) = adjoints.split_at_mut((layer + 1) * length);
         let (below, own) = (&mut before[layer * length..], &mut after[..length]);
         if plan.update.activates(layer, plan.depth) {
-            mask(own, &saved.states[(layer + 1) * length..(layer + 2) * length]);
+            mask(own, &states[(layer + 1) * length..(layer + 2) * length]);
         }
         let own = &*own;
         let terms = |y: usize, terms: &mut Vec<Term>| {
-            let incoming = &plan.incoming[plan.source_offsets[y]..plan.source_offsets[y + 1]];
-            terms.extend(incoming.iter().map(|&edge| Term {
-                states: plan.targets[edge as usize] as usize * node,
+            terms.extend(plan.graph.of_source(y).iter().map(|&edge| Term {
+                states: plan.graph.targets[edge as usize] as usize * node,
                 block: edge as usize * d * d,
             }));
         };
         by_two(plan, own, (&diagonal, &blocks), below, &vec![T::ZERO; d], terms);
     }
-    let states = &saved.states[..plan.depth * length];
+    drop((blocks, diagonal));
+    let states = &states[..plan.depth * length];
     let scaled = &adjoints[length..];
     let (blocks, reaction) = block_gradients(plan, states, scaled, inputs.reaction.len());
     let (features, last_layer) = last_layer::backward(plan, &inputs, &blocks);

@@ -1,10 +1,10 @@
 //! Fourier layers against a reference with the fast Fourier transform.
 
+use crate::domain::{Domain, Grid};
+use crate::engine::Engine;
+use crate::model::fno::{Frequencies, Layer, fourier_layer};
+use crate::seed::{Seed, uniform};
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use nkn::domain::{Domain, Grid};
-use nkn::engine::Engine;
-use nkn::model::fno::{Frequencies, Layer, fourier_layer};
-use nkn::seed::{Seed, uniform};
 use rustfft::{FftPlanner, num_complex::Complex};
 use std::sync::Arc;
 

@@ -1,15 +1,15 @@
 //! Every operation of image networks against finite differences in double precision, and against Burn's own in single precision.
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
-use nkn::classify::{
+use crate::classify::{
     Activation, Architecture, Block, ClassifierConfig, ImageShape, Network, Norms, Pass, PixelMap, Running, activate,
     flatten, lift, nonlocal,
 };
-use nkn::convolution::{Convolution, Normalisation, Statistics, normalise};
-use nkn::domain::Quadrature;
-use nkn::engine::Engine;
-use nkn::model::{ParameterTensors, Parameters};
-use nkn::seed::Seed;
+use crate::convolution::{Convolution, Normalisation, Statistics, normalise};
+use crate::domain::Quadrature;
+use crate::engine::Engine;
+use crate::model::{ParameterTensors, Parameters};
+use crate::seed::Seed;
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use std::sync::{Arc, Mutex};
 
 fn values(count: usize, shift: usize) -> Vec<f64> {

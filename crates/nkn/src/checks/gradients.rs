@@ -1,14 +1,16 @@
 //! Derivatives against central differences, fused operations against plain ones, and threads against each other.
 
+use crate::domain::{Domain, Grid, Quadrature};
+use crate::engine::Engine;
+use crate::field::{Field, NormaliserKind, Samples};
+use crate::kernel::Merge;
+use crate::model::{
+    Batch, BatchOptions, Geometry, Kind, ModelConfig, Normalisers, ParameterTensors, Parameters, forward,
+};
+use crate::operator::Order;
+use crate::seed::{Seed, uniform};
+use crate::train::{LossKind, loss};
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use nkn::domain::{Grid, Quadrature};
-use nkn::engine::Engine;
-use nkn::field::{NormaliserKind, Samples};
-use nkn::kernel::Merge;
-use nkn::model::{Batch, BatchOptions, Kind, ModelConfig, Normalisers, ParameterTensors, Parameters, forward};
-use nkn::operator::Order;
-use nkn::seed::{Seed, uniform};
-use nkn::train::{LossKind, loss};
 use std::sync::Arc;
 
 /// A small network on a small grid with everything in it.
@@ -71,7 +73,7 @@ impl Case {
 
     fn parameters(&self) -> Vec<(String, Vec<f64>)> {
         let drawn = Parameters::init(&self.config, self.samples.domain().dim(), self.depth, Seed::new(5)).unwrap();
-        let values = |group: &nkn::model::Group| {
+        let values = |group: &crate::model::Group| {
             // The source starts at zero; here it takes part. GKN's R is moved to the identity, so that eight layers do not
             // shrink the derivatives of the lift to the rounding errors of a difference quotient.
             let noise = numbers(group.values.len(), Seed::new(6).derive(&group.name, 0));
@@ -345,6 +347,34 @@ fn a_small_budget_gives_the_same_prediction() {
         let formed = output(f64::INFINITY, Order::Blocks);
         for budget in [0.0, 1e4, f64::INFINITY] {
             assert!(relative(&output(budget, Order::Contracted), &formed) < 1e-12);
+        }
+    }
+}
+
+/// A geometry serves many batches: each is what it would be with a geometry of its own, to the bit, on the training's domain and elsewhere.
+#[test]
+fn a_geometry_is_made_once() {
+    for kind in [Kind::Nkn, Kind::Gkn, Kind::Fno] {
+        let mut case = Case::new(kind, true, Quadrature::Overlap, 2);
+        case.config.quadrature = Quadrature::Overlap;
+        let parameters = tensors(&case.parameters(), &Device::flex(), DType::F32);
+        let options = BatchOptions::new(case.depth, &Device::flex());
+        for shape in [[5, 5], [9, 9]] {
+            let all = samples(&shape, 4);
+            let geometry = Geometry::new(&case.config, &case.normalisers, &all.domain, None).unwrap();
+            for which in [vec![0, 1, 2, 3], vec![2], vec![3, 0]] {
+                let some = all.select(&which);
+                let fresh = Batch::new(&case.config, &case.normalisers, &some, &options).unwrap();
+                let shared = Batch::on(&geometry, &case.config, &some, &options).unwrap();
+                let output = |batch: &Batch| -> Vec<f64> {
+                    let output = forward(&case.config, &parameters, batch, Engine::Automatic).unwrap();
+                    output.into_data().iter::<f64>().collect()
+                };
+                assert!(output(&fresh) == output(&shared), "{kind} {shape:?} {which:?}");
+            }
+            let others = samples(&[6, 5], 1);
+            assert!(Batch::on(&geometry, &case.config, &others, &options).is_err());
+            assert!(Batch::on(&geometry, &case.config, &all, &BatchOptions { depth: 0, ..options.clone() }).is_err());
         }
     }
 }

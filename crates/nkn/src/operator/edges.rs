@@ -1,0 +1,79 @@
+//! The edges of an evolution, read both ways: everything about it that depends on the domain alone.
+
+use crate::domain::Neighbourhood;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A neighbourhood by target, with the target of each edge and the edges by source. It is made once for a domain and shared by all plans on it.
+#[derive(Debug, PartialEq)]
+pub struct Edges {
+    by_target: Neighbourhood,
+    /// Target of each edge.
+    pub(crate) targets: Vec<u32>,
+    /// Edges by source: those of y are `incoming[source_offsets[y]..source_offsets[y + 1]]`.
+    incoming: Vec<u32>,
+    source_offsets: Vec<usize>,
+}
+
+impl Edges {
+    /// Reads a neighbourhood the other way too.
+    pub fn new(by_target: Neighbourhood) -> Self {
+        let mut source_offsets = vec![0usize; by_target.nodes() + 1];
+        for &source in by_target.sources() {
+            source_offsets[source as usize + 1] += 1;
+        }
+        for node in 0..by_target.nodes() {
+            source_offsets[node + 1] += source_offsets[node];
+        }
+        let mut next = source_offsets.clone();
+        let mut incoming = vec![0u32; by_target.edges()];
+        for (edge, &source) in by_target.sources().iter().enumerate() {
+            incoming[next[source as usize]] = edge as u32;
+            next[source as usize] += 1;
+        }
+        Self { targets: by_target.targets(), by_target, incoming, source_offsets }
+    }
+
+    /// The edges whose source is y, in order.
+    pub(crate) fn of_source(&self, y: usize) -> &[u32] {
+        &self.incoming[self.source_offsets[y]..self.source_offsets[y + 1]]
+    }
+}
+
+impl Deref for Edges {
+    type Target = Neighbourhood;
+    fn deref(&self) -> &Neighbourhood {
+        &self.by_target
+    }
+}
+
+impl From<Neighbourhood> for Arc<Edges> {
+    fn from(neighbourhood: Neighbourhood) -> Self {
+        Arc::new(Edges::new(neighbourhood))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Domain, Extent, Grid, Quadrature, connect};
+
+    #[test]
+    fn every_edge_is_found_from_both_ends() {
+        let domain = Domain::Grid(Grid::unit(&[5, 4]).unwrap());
+        let ball = Extent::Ball { radius: 0.4, inclusive: true };
+        let edges = Edges::new(connect(&domain, &ball, Quadrature::Mean, None).unwrap().without_self());
+        let mut seen = vec![false; edges.edges()];
+        for y in 0..edges.nodes() {
+            for &edge in edges.of_source(y) {
+                let edge = edge as usize;
+                assert_eq!(edges.sources()[edge] as usize, y);
+                let x = edges.targets[edge] as usize;
+                assert!((edges.offsets()[x]..edges.offsets()[x + 1]).contains(&edge));
+                assert!(!std::mem::replace(&mut seen[edge], true));
+            }
+            assert!(edges.of_source(y).is_sorted());
+        }
+        assert!(seen.iter().all(|&seen| seen));
+    }
+}
