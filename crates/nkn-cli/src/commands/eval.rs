@@ -1,6 +1,7 @@
 //! `nkn eval`: errors on data of any resolution.
 
-use crate::report::{MatrixRow, ReportData, ResolutionMatrix, render};
+use crate::report::errors::{ErrorRow, Errors};
+use crate::report::{Report, render};
 use crate::{Global, progress};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -49,6 +50,15 @@ pub struct Row {
     pub relative_l2: f64,
     /// Mean of its square.
     pub relative_l2_squared: f64,
+}
+
+impl Row {
+    /// The row as it stands on the page.
+    fn shown(&self) -> ErrorRow {
+        let quadrature = if self.quadrature == "default" { String::new() } else { self.quadrature.clone() };
+        let (metric, split) = ("relative_l2".into(), "test".into());
+        ErrorRow { metric, depth: self.depth, quadrature, split, resolution: self.resolution, value: self.relative_l2 }
+    }
 }
 
 /// Runs the command.
@@ -106,10 +116,12 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     write_atomically(&folder.path().join("eval.csv"), csv.as_bytes())?;
     if sets.len() > 1 {
         let path = folder.path().join("eval.html");
-        let page = ReportData {
+        let is_square = sets[0].domain.dim() == 2 && matches!(sets[0].domain, Domain::Grid(_));
+        let rows = rows.iter().map(Row::shown).collect();
+        let page = Report {
             title: format!("{}: errors by resolution", name(&folder)),
-            matrix: Some(matrix(trained_at(&config)?, &rows)),
-            ..ReportData::default()
+            errors: Errors { trained_at: trained_at(&config)?, is_square, rows },
+            ..Report::default()
         };
         write_atomically(&path, render(&page).as_bytes())?;
         eprintln!("{}", path.display());
@@ -126,30 +138,6 @@ pub fn trained_at(config: &RunConfig) -> Result<usize> {
             None => resolution_of(&config.data.load()?.train),
         },
     })
-}
-
-/// The rows as a matrix of depth and rule against resolution.
-pub fn matrix(trained_at: usize, rows: &[Row]) -> ResolutionMatrix {
-    let mut resolutions: Vec<usize> = rows.iter().map(|row| row.resolution).collect();
-    resolutions.sort_unstable();
-    resolutions.dedup();
-    let mut result = ResolutionMatrix { trained_at, resolutions, rows: Vec::new() };
-    for row in rows {
-        let is_same = |entry: &MatrixRow| entry.depth == row.depth && entry.quadrature == row.quadrature;
-        let index = result.rows.iter().position(is_same).unwrap_or_else(|| {
-            result.rows.push(MatrixRow {
-                depth: row.depth,
-                quadrature: row.quadrature.clone(),
-                train: None,
-                test: vec![None; result.resolutions.len()],
-            });
-            result.rows.len() - 1
-        });
-        if let Some(column) = result.resolutions.iter().position(|&r| r == row.resolution) {
-            result.rows[index].test[column] = Some(row.relative_l2);
-        }
-    }
-    result
 }
 
 /// The folder's own name.

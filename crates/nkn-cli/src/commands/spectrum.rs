@@ -29,8 +29,6 @@ pub struct Options {
 
 /// The spectrum of one depth.
 pub struct DepthSpectrum {
-    /// L.
-    pub depth: usize,
     /// dt.
     pub step: f64,
     /// Eigenvalues of the elliptic operator.
@@ -49,7 +47,7 @@ impl DepthSpectrum {
             Kind::Nkn => spectrum.stable_depth(model.config.time),
             Kind::Gkn | Kind::Fno => None,
         };
-        Ok(Self { depth: model.depth, step: operator.step(), spectrum, stable_from })
+        Ok(Self { step: operator.step(), spectrum, stable_from })
     }
 }
 

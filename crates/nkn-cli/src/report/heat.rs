@@ -1,7 +1,7 @@
 //! Heat maps: numbers as colours, in an image of one pixel per number, and the bar that says what the colours mean.
 
 use super::color::{ColorMap, LEVELS, MISSING};
-use super::png;
+use super::pixels;
 use super::scale::{Axis, extent};
 use super::svg::{Frame, label, pixel};
 use super::text::compact;
@@ -35,25 +35,15 @@ impl Scale {
         Self::new((-largest, largest), ColorMap::BlueWhiteRed)
     }
 
-    /// The level of a value's colour; none if it cannot be drawn.
-    fn level(&self, value: f64) -> Option<usize> {
-        Some(((self.values.position(value)? * LEVELS as f64) as usize).min(LEVELS - 1))
-    }
-
     /// The colour of a value: grey if it cannot be drawn.
     pub fn rgb(&self, value: f64) -> [u8; 3] {
-        self.level(value).map_or(MISSING, |level| self.colors.rgb(level))
+        let level = |place: f64| ((place * LEVELS as f64) as usize).min(LEVELS - 1);
+        self.values.position(value).map_or(MISSING, |place| self.colors.rgb(level(place)))
     }
 
-    /// The address of an image of values, row by row from the top; grey where a value cannot be drawn.
+    /// The address of an image of values, row by row from the top.
     pub fn image(&self, width: usize, values: impl Iterator<Item = f64>) -> String {
-        let levels: Vec<u8> = values.map(|value| self.level(value).unwrap_or(LEVELS) as u8).collect();
-        self.png(width, &levels)
-    }
-
-    fn png(&self, width: usize, levels: &[u8]) -> String {
-        let palette: Vec<_> = (0..LEVELS).map(|level| self.colors.rgb(level)).chain([MISSING]).collect();
-        png::data_uri(width, &palette, levels)
+        pixels::data_uri(width, &values.map(|value| self.rgb(value)).collect::<Vec<_>>())
     }
 
     /// The colours from bottom to top, with values beside them.
@@ -61,11 +51,10 @@ impl Scale {
         let bar = Frame { left, top, width: 12.0, height, x: Axis::linear((0.0, 1.0)), y: self.values };
         let beside = |y: f64, text: &str| label(left + bar.width + 5.0, y + 4.0, "tick", text);
         let mut content = String::new();
-        let highest = LEVELS as u8 - 1;
         let levels = if let Some([low, high]) = self.pair {
             content.push_str(&beside(top + 0.25 * height, &compact(high)));
             content.push_str(&beside(top + 0.75 * height, &compact(low)));
-            vec![highest, 0]
+            vec![LEVELS - 1, 0]
         } else {
             let ticks = self.values.ticks((height / 36.0).clamp(2.0, 5.0) as usize);
             for (value, text) in &ticks.labelled {
@@ -75,11 +64,12 @@ impl Scale {
             if let Some(factor) = ticks.factor {
                 content.push_str(&label(left, top - 9.0, "tick", &factor));
             }
-            (0..=highest).rev().collect()
+            (0..LEVELS).rev().collect()
         };
+        let colors: Vec<_> = levels.into_iter().map(|level| self.colors.rgb(level)).collect();
         format!(
             "{}<path class=\"frame\" d=\"{}\"/>\n{content}",
-            image(&self.png(1, &levels), (left, top), (bar.width, height)),
+            image(&pixels::data_uri(1, &colors), (left, top), (bar.width, height)),
             bar.border()
         )
     }
@@ -95,4 +85,37 @@ pub fn image(address: &str, (left, top): (f64, f64), (width, height): (f64, f64)
         pixel(width),
         pixel(height)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::color::hex;
+
+    #[test]
+    fn zero_is_white_and_what_is_not_finite_is_grey() {
+        let scale = Scale::signed([-1.0, 3.0, f64::NAN].into_iter());
+        assert_eq!(scale.rgb(f64::NAN), MISSING);
+        assert_eq!(scale.rgb(-3.0), ColorMap::BlueWhiteRed.rgb(0));
+        assert_eq!(scale.rgb(3.0), ColorMap::BlueWhiteRed.rgb(LEVELS - 1));
+        assert!(scale.rgb(0.0).into_iter().all(|part| part > 0xe8));
+        let constant = Scale::signed([0.0; 3].into_iter());
+        assert!(constant.rgb(0.0).into_iter().all(|part| part > 0xe8));
+    }
+
+    #[test]
+    fn two_values_have_two_colours_and_no_axis() {
+        let bar = Scale::of([3.0, 12.0, 3.0, f64::NAN].into_iter()).bar(0.0, 0.0, 100.0);
+        assert!(bar.contains(">12</text>") && bar.contains(">3</text>") && !bar.contains(">5</text>"));
+        let bar = Scale::of([3.0, 12.0, 7.0].into_iter()).bar(0.0, 0.0, 100.0);
+        assert!(bar.contains(">5</text>") && bar.contains(">10</text>"));
+    }
+
+    #[test]
+    fn images_hold_the_colours_of_their_values() {
+        let scale = Scale::new((0.0, 1.0), ColorMap::Viridis);
+        let (width, pixels) = pixels::tests::decode(&scale.image(2, [0.0, 1.0, f64::NAN, 0.0].into_iter()));
+        let colors: Vec<_> = pixels.into_iter().map(hex).collect();
+        assert_eq!((width, colors), (2, ["#440154", "#fde725", "#808080", "#440154"].map(String::from).to_vec()));
+    }
 }

@@ -6,5 +6,5 @@ mod green;
 pub mod spectrum;
 
 pub use elliptic::Elliptic;
-pub use green::effective_green;
+pub use green::{LoadSpan, effective_green};
 pub use spectrum::{LinearOperator, Spectrum};
