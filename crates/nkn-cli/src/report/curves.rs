@@ -6,7 +6,7 @@ use super::scale::{Axis, Ticks, drawable, extent};
 use super::svg::{self, Entry, Frame, WIDTH, label, pixel};
 use super::tables::unique;
 
-/// Lines with at most this many points are marked by dots.
+/// Test errors evaluated at most this often are marked by dots.
 const SPARSE: usize = 60;
 
 /// Heights of the first panel and of those below it.
@@ -42,35 +42,43 @@ pub fn figure(curves: &[Curve], palette: &Palette) -> String {
     let style = |split: &str| STYLES[splits.iter().position(|&name| name == split).unwrap_or(0) % STYLES.len()];
     let starts = starts(curves);
     let total = starts.last().copied().filter(|&total| drawable(total) && total > 0.0).unwrap_or(1.0);
-    let entry = |&split: &&str| Entry { text: split.into(), symbol: vec![(style(split).into(), svg::dash(0.0, 0.0))] };
-    let entries: Vec<_> = splits.iter().map(entry).collect();
+    let entries: Vec<_> = splits.iter().map(|&split| Entry::line(split, style(split))).collect();
 
+    let mut panels = Vec::new();
+    for metric in unique(lines().map(|line| line.metric.as_str())) {
+        let values = lines().filter(|line| line.metric == metric).flat_map(|line| &line.points).map(|point| point.1);
+        panels.extend(measure::axis(metric, values).map(|axis| (metric, axis)));
+    }
+    if panels.is_empty() {
+        return "<p>Nothing that was measured in the training is a finite positive number.</p>\n".to_owned();
+    }
     let mut content = svg::legend(84.0, 14.0, &entries).0;
     let mut top = 62.0;
-    for metric in unique(lines().map(|line| line.metric.as_str())) {
-        let own = |line: &&Line| line.metric == metric;
-        let values = lines().filter(own).flat_map(|line| &line.points).map(|point| point.1);
-        let Some(y) = measure::axis(metric, values) else { continue };
-        let height = if top < 100.0 { HEIGHTS.0 } else { HEIGHTS.1 };
+    for (k, &(metric, y)) in panels.iter().enumerate() {
+        let (is_first, is_last) = (k == 0, k + 1 == panels.len());
+        let height = if is_first { HEIGHTS.0 } else { HEIGHTS.1 };
         let frame = Frame { left: 84.0, top, width: WIDTH - 108.0, height, x: Axis::linear((0.0, total)), y };
-        let epochs = if curves.len() > 1 { "epoch, counted through all depths" } else { "epoch" };
+        let epochs = match curves.len() {
+            _ if !is_last => "",
+            1 => "epoch",
+            _ => "epoch, counted through all depths",
+        };
         let y_ticks = measure::ticks(metric, y, height);
         content.push_str(&frame.axes_at((&epoch_ticks(total as usize), epochs), (&y_ticks, measure::title(metric))));
         for (curve, range) in curves.iter().zip(starts.windows(2)) {
             let class = palette.class(curve.depth);
-            content.push_str(&ladder_step(&frame, curve.depth, (range[0], range[1]), &class));
-            for line in curve.lines.iter().filter(own) {
+            if is_first || curves.len() > 1 {
+                content.push_str(&ladder_step(&frame, curve.depth, (range[0], range[1]), &class));
+            }
+            for line in curve.lines.iter().filter(|line| line.metric == metric) {
                 content.push_str(&draw(&frame, line, range[0], &format!("{} {class}", style(&line.split))));
             }
         }
-        top += height + 76.0;
-    }
-    if top < 100.0 {
-        return "<p>Nothing that was measured in the training is a finite positive number.</p>\n".to_owned();
+        top += height + if is_last { 46.0 } else { 62.0 };
     }
     let names = curves.iter().map(|curve| curve.depth.to_string()).collect::<Vec<_>>().join(", ");
     let description = format!("What was measured over the epochs for the depths {names}, one after the other.");
-    svg::figure(&svg::drawing(top - 30.0, "Training curves", &description, &content), &caption(curves))
+    svg::figure(&svg::drawing(top, "Training curves", &description, &content), &caption(curves))
 }
 
 /// The epoch at which each depth starts, and the end of the last.
@@ -120,7 +128,7 @@ pub fn ladder_step(frame: &Frame, depth: usize, (start, end): (f64, f64), class:
 fn draw(frame: &Frame, line: &Line, start: f64, class: &str) -> String {
     let points = || line.points.iter().map(|point| (start + point.0, point.1)).filter(|&p| frame.point(p).is_some());
     let mut content = frame.line(points(), class);
-    if points().count() <= SPARSE {
+    if line.split != "train" && points().count() <= SPARSE {
         let dots = points().filter_map(|point| frame.point(point));
         let dots: String = dots.map(|(x, y)| format!("M{} {}h0", pixel(x), pixel(y))).collect();
         content.push_str(&format!("<path class=\"dots {class}\" d=\"{dots}\"/>\n"));
@@ -186,10 +194,11 @@ mod tests {
         let html = draw_all(&ladder());
         assert!(html.contains(">L = 1<") && html.contains(">L = 2<") && html.contains(">relative L² error<"));
         assert!(html.contains(">20<"), "ten epochs each");
-        // Train solid and test dashed, in the depth's colour: a line and its dots.
+        // Train solid and test dashed with its evaluations as dots, in the depth's colour.
         for class in ["line c0", "line dashed c0", "line c1", "line dashed c1"] {
             assert_eq!(html.matches(&format!("class=\"{class}\"")).count(), 1, "{class}");
-            assert_eq!(html.matches(&format!("class=\"dots {class}\"")).count(), 1, "{class}");
+            let dots = html.matches(&format!("class=\"dots {class}\"")).count();
+            assert_eq!(dots == 1, class.contains("dashed"), "{class}");
         }
         assert!(html.contains("carry over") && html.contains("a growing gap is overfitting"));
     }
@@ -198,7 +207,7 @@ mod tests {
     fn metrics_of_other_kinds_have_panels_of_their_own() {
         let html = draw_all(&[images()]);
         assert!(html.contains(">error rate<") && html.contains(">loss<") && html.contains(">50 %<"));
-        assert_eq!(html.matches(">epoch<").count(), 2);
+        assert_eq!(html.matches(">epoch<").count(), 1, "below the last panel");
         assert!(html.contains(">2</text>") && !html.contains(">2.5</text>"), "epochs are whole");
         assert!(html.contains("memorise") && html.contains("by heart"));
     }

@@ -43,13 +43,11 @@ pub struct ErrorRow {
     pub value: f64,
 }
 
-/// Whether it is not the training set, its name, and the resolution: so columns are ordered.
-type Column<'a> = (bool, &'a str, usize);
+/// The place of the split among all, its name, and the resolution: so columns are ordered.
+type Column<'a> = (usize, &'a str, usize);
 
-impl ErrorRow {
-    fn column(&self) -> Column<'_> {
-        (self.split != "train", &self.split, self.resolution)
-    }
+fn is_test(column: &&Column) -> bool {
+    column.1 != "train"
 }
 
 /// The tables and the drawing, or nothing without errors.
@@ -73,13 +71,17 @@ struct Table<'a> {
 impl<'a> Table<'a> {
     fn new(errors: &'a Errors, metric: &'a str) -> Self {
         let rows = || errors.rows.iter().filter(|row| row.metric == metric);
+        let mut splits = unique(rows().map(|row| row.split.as_str()));
+        splits.sort_by_key(|&split| split != "train");
+        let place = |split: &str| splits.iter().position(|&name| name == split).unwrap_or_default();
+        let column = |row: &'a ErrorRow| (place(&row.split), row.split.as_str(), row.resolution);
         Self {
             errors,
             metric,
             quadratures: unique(rows().map(|row| row.quadrature.as_str())),
             depths: rows().map(|row| row.depth).collect(),
-            columns: rows().map(ErrorRow::column).collect(),
-            values: rows().map(|row| ((row.quadrature.as_str(), row.depth, row.column()), row.value)).collect(),
+            columns: rows().map(column).collect(),
+            values: rows().map(|row| ((row.quadrature.as_str(), row.depth, column(row)), row.value)).collect(),
         }
     }
 
@@ -88,8 +90,8 @@ impl<'a> Table<'a> {
     }
 
     /// The error of the same weights on the same split at the training resolution.
-    fn at_home(&self, quadrature: &'a str, depth: usize, (later, split, _): Column<'a>) -> Option<f64> {
-        self.values.get(&(quadrature, depth, (later, split, self.errors.trained_at))).copied()
+    fn at_home(&self, quadrature: &'a str, depth: usize, (place, split, _): Column<'a>) -> Option<f64> {
+        self.values.get(&(quadrature, depth, (place, split, self.errors.trained_at))).copied()
     }
 
     /// The smallest error of a column, if there are several to compare.
@@ -130,7 +132,7 @@ impl<'a> Table<'a> {
                         @for &depth in rows(quadrature) {
                             tr {
                                 th scope="row" { (depth) }
-                                @for &column in &self.columns { (self.cell(quadrature, depth, column)) }
+                                @for &column in &self.columns { (self.cell(quadrature, depth, column, is_small)) }
                             }
                         }
                     }
@@ -139,7 +141,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    fn cell(&self, quadrature: &'a str, depth: usize, column: Column<'a>) -> Markup {
+    fn cell(&self, quadrature: &'a str, depth: usize, column: Column<'a>, is_small: bool) -> Markup {
         let is_home = column.2 == self.errors.trained_at;
         let Some(&value) = self.values.get(&(quadrature, depth, column)) else {
             return html! { td.none.trained[is_home] { "–" } };
@@ -149,7 +151,7 @@ impl<'a> Table<'a> {
         html! {
             td class=[is_home.then_some("trained")] {
                 @if self.best(column) == Some(value) { b { (text) } } @else { (text) }
-                @if let Some(ratio) = ratio.filter(|_| !is_home) { small class=[(ratio > WORSE).then_some("no")] { "×" (two_digits(ratio)) } }
+                @if let Some(ratio) = ratio.filter(|_| !is_home && !is_small) { small class=[(ratio > WORSE).then_some("no")] { "×" (two_digits(ratio)) } }
             }
         }
     }
@@ -174,17 +176,19 @@ impl<'a> Table<'a> {
     /// The deepest network's errors over the resolution, a line per split and quadrature; nothing on a single grid.
     fn chart(&self) -> String {
         let grids: BTreeSet<usize> =
-            self.columns.iter().filter(|column| column.0 && column.2 > 0).map(|c| c.2).collect();
-        let splits = unique(self.columns.iter().filter(|column| column.0).map(|column| column.1));
+            self.columns.iter().filter(is_test).map(|c| c.2).filter(|&side| side > 0).collect();
+        let splits: BTreeSet<_> = self.columns.iter().filter(is_test).map(|column| (column.0, column.1)).collect();
         let mut lines = Vec::new();
-        for (&split, &quadrature) in splits.iter().flat_map(|split| self.quadratures.iter().map(move |q| (split, q))) {
-            let own = self.values.iter().filter(|(key, _)| key.0 == quadrature && key.2.0 && key.2.1 == split);
+        for (&(order, split), &quadrature) in splits.iter().flat_map(|s| self.quadratures.iter().map(move |q| (s, q))) {
+            let own = self.values.iter().filter(|(key, _)| key.0 == quadrature && key.2.1 == split);
             let Some(depth) = own.clone().map(|(key, _)| key.1).max() else { continue };
             let points = own.filter(|(key, _)| key.1 == depth).map(|(key, &value)| (place(key.2.2), value));
-            let name = [quadrature, split].into_iter().find(|name| !name.is_empty()).unwrap_or("test");
-            let name =
-                if quadrature.is_empty() || splits.len() == 1 { name.into() } else { format!("{split}, {quadrature}") };
-            let home = self.at_home(quadrature, depth, (true, split, 0));
+            let name = match (quadrature, splits.len()) {
+                ("", _) => split.to_owned(),
+                (_, 1) => quadrature.to_owned(),
+                _ => format!("{split}, {quadrature}"),
+            };
+            let home = self.at_home(quadrature, depth, (order, split, 0));
             lines.push((format!("{name}, L = {depth}"), points.collect::<Vec<_>>(), home));
         }
         let values = lines.iter().flat_map(|line| &line.1).map(|point| point.1);
@@ -198,8 +202,7 @@ impl<'a> Table<'a> {
             entries.push(Entry { text: line.0.clone(), symbol: vec![(style(k), svg::dash(0.0, 0.0)), marker] });
         }
         if lines.iter().any(|line| line.2.is_some()) {
-            let symbol = vec![("line thin".to_owned(), svg::dash(0.0, 0.0))];
-            entries.push(Entry { text: "error at the training resolution".to_owned(), symbol });
+            entries.push(Entry::line("error at the training resolution", "line thin"));
         }
         let (legend, legend_height) = svg::legend(84.0, 14.0, &entries);
         let frame = Frame {
@@ -210,7 +213,11 @@ impl<'a> Table<'a> {
             x: Axis::around(grids.iter().map(|&resolution| place(resolution))),
             y: axis,
         };
-        let x_label = if self.errors.is_square { "nodes along a side" } else { "points" };
+        let x_label = match self.metric {
+            "error_rate" => "pixels along a side",
+            _ if self.errors.is_square => "nodes along a side",
+            _ => "points",
+        };
         let y_ticks = measure::ticks(self.metric, axis, frame.height);
         let x_ticks = ticks(&frame, &grids, self.errors.trained_at);
         let mut content = legend + &frame.axes_at((&x_ticks, x_label), (&y_ticks, measure::title(self.metric)));
@@ -221,9 +228,7 @@ impl<'a> Table<'a> {
                 content.push_str(&format!("<path class=\"line thin {class}\" d=\"M{left} {}H{right}\"/>\n", pixel(y)));
             }
             content.push_str(&frame.line(points.iter().copied(), &style(k)));
-            let drawn = points.iter().filter_map(|&point| frame.point(point));
-            let markers: String = drawn.map(|(x, y)| palette.marker(k, x, y)).collect();
-            content.push_str(&format!("<path class=\"marker {class}\" d=\"{markers}\"/>\n"));
+            content.push_str(&frame.markers(points.iter().copied(), &palette, k));
         }
         let description =
             format!("The {} over the resolution, a line per kind of evaluation.", measure::title(self.metric));
@@ -330,6 +335,8 @@ mod tests {
         assert_well_formed(&html);
         assert!(html.contains(">1.23 %<") && html.contains("<small class=\"no\">×4.1</small>"));
         assert!(html.contains("The same as loss.") && html.contains(">official, L = 2<"));
+        let heads = ["validation<span>16 × 16", "validation<span>31 × 31", "official<span>31 × 31"];
+        assert!(heads.map(|head| html.find(head).expect(head)).is_sorted(), "splits in the order of the rows");
         let points = Errors { is_square: false, ..errors(darcy()) };
         assert!(figure(&points).contains("61 points") && !figure(&points).contains("61 × 61"));
     }

@@ -1,7 +1,7 @@
 //! The learned Green's function as heat maps, beside the exact one: on what the loads span, and everywhere.
 
 use super::color::ColorMap;
-use super::heat::{Scale, image};
+use super::heat::Scale;
 use super::scale::{Axis, drawable, extent};
 use super::svg::{self, Frame, label};
 use super::text::scientific;
@@ -62,8 +62,7 @@ pub fn figure(green: &Green) -> String {
     let Some((first, last)) = extent(green.x.iter().copied()).filter(|_| !rows.is_empty()) else {
         return String::new();
     };
-    let half_cell = if n > 1 { (last - first) / (n - 1) as f64 / 2.0 } else { 0.5 };
-    let axis = Axis::linear((first - half_cell, last + half_cell));
+    let axis = Axis::linear((first, last));
     let mut content = String::new();
     for (k, (kernels, place)) in rows.iter().enumerate() {
         let difference = kernels.difference();
@@ -81,26 +80,14 @@ pub fn figure(green: &Green) -> String {
         for (column, (title, values, scale)) in maps.iter().enumerate().filter(|(_, map)| !map.1.is_empty()) {
             let (left, top) = (50.0 + 300.0 * column as f64, top + 48.0);
             let frame = Frame { left, top, width: 190.0, height: 190.0, x: axis, y: axis };
-            content.push_str(&map(&frame, title, values, *scale, n));
+            content.push_str(&(frame.axes("x", "y") + &label(left, top - 10.0, "", title)));
+            content.push_str(&scale.cells(&frame, [n, n], values));
+            content.push_str(&scale.bar(left + frame.width + 10.0, top, frame.height));
         }
     }
     let description = "Heat maps over x and y: the learned Green's function, the exact one, and their difference.";
     let drawing = svg::drawing(ROW * rows.len() as f64, "Green's function", description, &content);
     svg::figure(&drawing, &caption(green, rows.len()))
-}
-
-/// One heat map with its axes and its colour bar: x to the right, y upwards.
-fn map(frame: &Frame, title: &str, values: &[f64], scale: Scale, n: usize) -> String {
-    let from_the_top = (0..n).rev().flat_map(|j| (0..n).map(move |i| values[i * n + j]));
-    let (corner, extent) = ((frame.left, frame.top), (frame.width, frame.height));
-    [
-        frame.axes("x", "y"),
-        label(frame.left, frame.top - 10.0, "", title),
-        image(&scale.image(n, from_the_top), corner, extent),
-        scale.bar(frame.left + frame.width + 10.0, frame.top, frame.height),
-        format!("<path class=\"frame\" d=\"{}\"/>\n", frame.border()),
-    ]
-    .concat()
 }
 
 fn caption(green: &Green, rows: usize) -> String {
@@ -111,9 +98,10 @@ fn caption(green: &Green, rows: usize) -> String {
             .to_owned();
     if rows > 1 {
         caption.push_str(&format!(
-            " The loads of the training are made of {} functions of <var>y</var>, nearly. They determine <var>G</var> on \
-             what these span, and the upper row is <var>G</var> projected there: what was learned. In other directions \
-             the samples say nothing, so the lower row, all of <var>G</var>, may differ from the exact one by any amount.",
+            " The loads of the training are sums of {} functions of <var>y</var>, but for a ten-thousandth of their \
+             variance. They determine <var>G</var> on what these span, and the upper row is <var>G</var> projected there: \
+             what was learned. Of other loads the samples say nothing, so the lower row, all of <var>G</var>, may differ \
+             from the exact one by any amount.",
             green.dimension
         ));
     }
@@ -139,7 +127,7 @@ mod tests {
     use super::*;
     use crate::report::color::LEVELS;
     use crate::report::pixels::tests::decode;
-    use crate::report::tests::{addresses, assert_well_formed};
+    use crate::report::tests::{addresses, assert_well_formed, text_of};
 
     fn green() -> Green {
         let x: Vec<f64> = (0..70).map(|k| f64::from(k) / 69.0).collect();
@@ -185,7 +173,9 @@ mod tests {
         broken.everywhere.learned[10..400].fill(f64::NAN);
         let html = figure(&broken);
         assert_well_formed(&html);
-        assert!(html.contains("Grey cells") && html.contains("not finite everywhere") && !html.contains("NaN"));
+        assert!(
+            html.contains("Grey cells") && html.contains("not finite everywhere") && !text_of(&html).contains("NaN")
+        );
         let one = Kernels { learned: vec![0.25], exact: vec![0.25] };
         assert_well_formed(&figure(&Green { x: vec![0.5], depth: 1, everywhere: one, ..Green::default() }));
     }

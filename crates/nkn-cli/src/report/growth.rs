@@ -39,8 +39,7 @@ fn chart(growth: &Growth) -> String {
     let palette = Palette::new(0..1);
     let mut content = frame.axes(&growth.quantity, "seconds a step");
     content.push_str(&frame.line(points(), &format!("line {}", palette.class(0))));
-    let markers: String = points().filter_map(|p| frame.point(p)).map(|(x, y)| palette.marker(0, x, y)).collect();
-    content.push_str(&format!("<path class=\"marker {}\" d=\"{markers}\"/>\n", palette.class(0)));
+    content.push_str(&frame.markers(points(), &palette, 0));
     let title = format!("Time of a step over {}", growth.quantity);
     let drawing = svg::drawing(frame.top + frame.height + 46.0, &title, &growth.setting, &content);
     let law = format!("seconds ~ ({})^{}", growth.quantity, two_digits(growth.exponent));

@@ -6,6 +6,9 @@ use super::scale::{Axis, extent};
 use super::svg::{Frame, label, pixel};
 use super::text::compact;
 
+/// Beyond so many cells along a side, cells are about as small as pixels of the screen, and sharp ones would be uneven.
+const FINE: usize = 80;
+
 /// Which number has which colour.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
@@ -42,8 +45,20 @@ impl Scale {
     }
 
     /// The address of an image of values, row by row from the top.
-    pub fn image(&self, width: usize, values: impl Iterator<Item = f64>) -> String {
+    fn image(&self, width: usize, values: impl Iterator<Item = f64>) -> String {
         pixels::data_uri(width, &values.map(|value| self.rgb(value)).collect::<Vec<_>>())
+    }
+
+    /// Values on the nodes of a grid of nx by ny as cells around them, the value at (x_i, y_j) being at i * ny + j: x to the
+    /// right, y upwards. The outermost nodes are on the frame, so half of their cells is outside of it and cut off.
+    pub fn cells(&self, frame: &Frame, [nx, ny]: [usize; 2], values: &[f64]) -> String {
+        let from_the_top = (0..ny).rev().flat_map(|j| (0..nx).map(move |i| values[i * ny + j]));
+        let reach = |nodes: usize, length: f64| length * nodes as f64 / nodes.saturating_sub(1).max(1) as f64;
+        let (width, height) = (reach(nx, frame.width), reach(ny, frame.height));
+        let corner = (frame.left + (frame.width - width) / 2.0, frame.top + (frame.height - height) / 2.0);
+        let class = if nx.max(ny) > FINE { "" } else { "pixels" };
+        let cells = image(class, &self.image(nx, from_the_top), corner, (width, height));
+        format!("{}<path class=\"frame\" d=\"{}\"/>\n", frame.clip(&cells), frame.border())
     }
 
     /// The colours from bottom to top, with values beside them.
@@ -69,16 +84,16 @@ impl Scale {
         let colors: Vec<_> = levels.into_iter().map(|level| self.colors.rgb(level)).collect();
         format!(
             "{}<path class=\"frame\" d=\"{}\"/>\n{content}",
-            image(&pixels::data_uri(1, &colors), (left, top), (bar.width, height)),
+            image("pixels", &pixels::data_uri(1, &colors), (left, top), (bar.width, height)),
             bar.border()
         )
     }
 }
 
-/// An image stretched over a rectangle, with sharp pixels.
-pub fn image(address: &str, (left, top): (f64, f64), (width, height): (f64, f64)) -> String {
+/// An image stretched over a rectangle; the class "pixels" keeps them sharp.
+fn image(class: &str, address: &str, (left, top): (f64, f64), (width, height): (f64, f64)) -> String {
     format!(
-        "<image class=\"pixels\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" \
+        "<image class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" \
          preserveAspectRatio=\"none\" href=\"{address}\"/>\n",
         pixel(left),
         pixel(top),
