@@ -73,7 +73,15 @@ fn train_and_report() {
     assert_eq!(metrics.lines().count(), 1 + 2 * 15);
     nkn().arg("report").arg(&out).assert().success();
     let page = fs::read_to_string(out.join("report.html")).unwrap();
-    for word in ["Errors and confusions", "Wrong examples", "Learned kernels", "NKN, r = 2, L = 2"] {
+    for word in [
+        "Errors",
+        "Training",
+        "Confusions",
+        "Mistakes",
+        "Learned kernels",
+        "NKN, r = 2, L = 2",
+        "official<span>20 × 20",
+    ] {
         assert!(page.contains(word), "{word}");
     }
     // What is for functions says so, and what is there is not overwritten.

@@ -1,7 +1,8 @@
 //! `nkn bench`: our own speed, as a share of the machine's peak.
 
 use crate::Global;
-use crate::report::{Growth, ReportData, render};
+use crate::report::growth::Growth;
+use crate::report::{Report, render};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use nkn::Device;
@@ -232,7 +233,7 @@ fn growth(global: &Global, options: &Options, peak: f64) -> Result<ExitCode> {
     for growth in &growths {
         eprintln!("seconds ~ {}^{:.2}. {}", growth.quantity, growth.exponent, growth.setting);
     }
-    let page = ReportData { title: "How the time of a step grows".into(), growth: growths, ..ReportData::default() };
+    let page = Report { title: "How the time of a step grows".into(), growth: growths, ..Report::default() };
     write_atomically(&options.out, render(&page).as_bytes())?;
     write_atomically(&options.out.with_extension("csv"), csv.as_bytes())?;
     eprintln!("{}", options.out.display());

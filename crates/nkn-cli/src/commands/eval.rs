@@ -1,11 +1,12 @@
 //! `nkn eval`: errors at any resolution.
 
-use crate::report::{MatrixRow, ReportData, ResolutionMatrix, render};
+use crate::report::errors::{ErrorRow, Errors};
+use crate::report::{Report, render};
 use crate::{Global, progress};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use nkn::Samples;
-use nkn::domain::Quadrature;
+use nkn::domain::{Domain, Quadrature};
 use nkn::io::{Need, read_dataset, read_images, write_atomically};
 use nkn::model::{Model, Predicting};
 use nkn::run::{Data, RunConfig, RunFolder};
@@ -34,16 +35,6 @@ pub struct Options {
     /// Only this depth [default: every depth of the run]
     #[arg(long)]
     depth: Option<usize>,
-}
-
-/// A measure of one depth with one rule.
-pub struct Row {
-    /// The rule that was asked for, or "default".
-    pub quadrature: String,
-    /// L.
-    pub depth: usize,
-    /// What was measured.
-    pub measure: Measure,
 }
 
 /// What a run is tested with.
@@ -117,6 +108,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         options.quadrature.is_empty() || matches!(sets, TestSets::Functions(_)),
         "--quadrature: images have one rule\n  hint: leave it out"
     );
+    let trained_at = folder.results()?.map_or(0, |results| results.resolution);
     let depths = options.depth.map_or_else(|| folder.depths(), |depth| vec![depth]);
     ensure!(!depths.is_empty(), "{}: no depth is finished\n  hint: continue it with --resume", options.run.display());
     let rules: Vec<Option<Quadrature>> = match options.quadrature.as_slice() {
@@ -148,54 +140,25 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
                 } else {
                     println!("{depth:>6} {split:>11} {resolution:>11} {rule:>11} {metric:>20} {value:>11.3e}");
                 }
-                rows.push(Row { quadrature: rule.clone(), depth, measure });
+                let quadrature = quadrature.map_or(String::new(), |rule| rule.to_string());
+                let Measure { split, resolution, metric, value, .. } = measure;
+                rows.push(ErrorRow { metric, depth, quadrature, split, resolution, value });
             }
         }
     }
     write_atomically(&folder.path().join("eval.csv"), csv.as_bytes())?;
-    let page = matrix(trained_at(&config)?, &rows);
-    if page.resolutions.len() > 1 {
+    if rows.iter().any(|row| row.resolution != rows[0].resolution) {
         let path = folder.path().join("eval.html");
+        let is_square = match &sets {
+            TestSets::Functions(sets) => sets[0].domain().dim() == 2 && matches!(sets[0].domain(), Domain::Grid(_)),
+            TestSets::Images(..) => true,
+        };
         let title = format!("{run}: errors by resolution");
-        let page = ReportData { title, matrix: Some(page), ..ReportData::default() };
+        let page = Report { title, errors: Errors { trained_at, is_square, rows }, ..Report::default() };
         write_atomically(&path, render(&page).as_bytes())?;
         eprintln!("{}", path.display());
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Nodes along the first axis of the training grid.
-pub fn trained_at(config: &RunConfig) -> Result<usize> {
-    match config.data.resolution {
-        Some(resolution) => Ok(resolution),
-        None => Ok(config.data.load()?.resolution()),
-    }
-}
-
-/// The rows as a matrix of depth and rule against resolution: of each measure that counts, not its square.
-pub fn matrix(trained_at: usize, rows: &[Row]) -> ResolutionMatrix {
-    let first = rows.first().map(|row| row.measure.split.clone());
-    let counts = |row: &&Row| row.measure.metric != "relative_l2_squared" && Some(&row.measure.split) == first.as_ref();
-    let mut resolutions: Vec<usize> = rows.iter().filter(counts).map(|row| row.measure.resolution).collect();
-    resolutions.sort_unstable();
-    resolutions.dedup();
-    let mut result = ResolutionMatrix { trained_at, resolutions, rows: Vec::new() };
-    for row in rows.iter().filter(counts) {
-        let is_same = |entry: &MatrixRow| entry.depth == row.depth && entry.quadrature == row.quadrature;
-        let index = result.rows.iter().position(is_same).unwrap_or_else(|| {
-            result.rows.push(MatrixRow {
-                depth: row.depth,
-                quadrature: row.quadrature.clone(),
-                train: None,
-                test: vec![None; result.resolutions.len()],
-            });
-            result.rows.len() - 1
-        });
-        if let Some(column) = result.resolutions.iter().position(|&r| r == row.measure.resolution) {
-            result.rows[index].test[column] = Some(row.measure.value);
-        }
-    }
-    result
 }
 
 /// The folder's own name.

@@ -39,7 +39,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     if code != ExitCode::SUCCESS {
         return Ok(code);
     }
-    let report = super::report::write(&folder)?;
+    let report = crate::report::source::write(folder.path())?;
     if !global.json {
         println!("the same weights on other grids:");
         let model = folder.model()?;

@@ -10,6 +10,9 @@ pub const MISSING: [u8; 3] = [0x80; 3];
 /// The number of colours and of marker shapes for depths; style.css holds the colours, in classes c0, c1, …
 const CATEGORIES: usize = 7;
 
+/// Line styles, so that lines differ without colour too.
+pub const STYLES: [&str; 4] = ["line", "line dashed", "line dash-dotted", "line dotted"];
+
 /// Gives each depth its colour and its marker, the same in all figures; figures without depths count their lines.
 #[derive(Debug)]
 pub struct Palette(Vec<usize>);
@@ -81,4 +84,32 @@ impl ColorMap {
 /// A colour as CSS writes it, as in #1f9e89.
 pub fn hex([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depths_have_colours_and_markers_of_their_own() {
+        let palette = Palette::new([8, 1, 2, 1].into_iter());
+        assert_eq!([1, 2, 8].map(|depth| palette.class(depth)), ["c0", "c1", "c2"]);
+        let markers = Palette::new(0..CATEGORIES);
+        let shapes: std::collections::BTreeSet<_> = (0..CATEGORIES).map(|k| markers.marker(k, 5.0, 5.0)).collect();
+        assert_eq!(shapes.len(), CATEGORIES);
+    }
+
+    #[test]
+    fn colour_maps_end_where_they_should_and_grow_lighter_or_meet_in_white() {
+        assert_eq!(
+            [0, LEVELS - 1, 2 * LEVELS].map(|k| hex(ColorMap::Viridis.rgb(k))),
+            ["#440154", "#fde725", "#fde725"]
+        );
+        // Readable in grey: the lightness of viridis only grows.
+        let lightness = |k| ColorMap::Viridis.rgb(k).into_iter().zip([0.30, 0.59, 0.11]).map(|(c, w)| f64::from(c) * w);
+        let lightness: Vec<f64> = (0..LEVELS).map(|k| lightness(k).sum()).collect();
+        assert!(lightness.is_sorted_by(|a, b| a < b));
+        let middle = ColorMap::BlueWhiteRed.rgb(LEVELS / 2);
+        assert!(middle.into_iter().all(|part| part > 0xe8), "{middle:?}");
+    }
 }

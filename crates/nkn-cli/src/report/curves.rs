@@ -1,54 +1,103 @@
-//! The training curves: errors over epochs, the depths one after the other.
+//! The training curves: a panel per metric over the epochs, the depths one after the other.
 
-use super::Curve;
-use super::color::Palette;
-use super::scale::{Axis, drawable, extent};
+use super::color::{Palette, STYLES};
+use super::measure;
+use super::scale::{Axis, Ticks, drawable, extent};
 use super::svg::{self, Entry, Frame, WIDTH, label, pixel};
+use super::tables::unique;
 
 /// Test errors evaluated at most this often are marked by dots.
 const SPARSE: usize = 60;
 
+/// Heights of the first panel and of those below it.
+const HEIGHTS: (f64, f64) = (300.0, 150.0);
+
+/// What was measured during the training of one depth.
+#[derive(Debug, Clone, Default)]
+pub struct Curve {
+    /// The number of layers.
+    pub depth: usize,
+    /// What was measured.
+    pub lines: Vec<Line>,
+}
+
+/// One metric on one set of samples.
+#[derive(Debug, Clone, Default)]
+pub struct Line {
+    /// The metric, as in metrics.csv.
+    pub metric: String,
+    /// "train" or "test".
+    pub split: String,
+    /// Epochs, counted from the start of this depth, and values.
+    pub points: Vec<(f64, f64)>,
+}
+
 /// The figure, or nothing without curves.
 pub fn figure(curves: &[Curve], palette: &Palette) -> String {
-    if curves.is_empty() {
+    let lines = || curves.iter().flat_map(|curve| &curve.lines);
+    if lines().next().is_none() {
         return String::new();
     }
-    let errors = curves.iter().flat_map(|curve| curve.train.iter().chain(&curve.test)).copied();
-    let Some(range) = extent(errors.filter(|&error| error > 0.0)) else {
-        return "<p>No error of the training is a finite positive number.</p>\n".to_owned();
-    };
-    let mut ends = Vec::new();
-    let mut total = 0.0;
-    for curve in curves {
-        total += extent(curve.epoch.iter().copied()).map_or(0.0, |(_, last)| last.max(0.0));
-        ends.push(total);
+    let splits = unique(lines().map(|line| line.split.as_str()));
+    let style = |split: &str| STYLES[splits.iter().position(|&name| name == split).unwrap_or(0) % STYLES.len()];
+    let starts = starts(curves);
+    let total = starts.last().copied().filter(|&total| drawable(total) && total > 0.0).unwrap_or(1.0);
+    let entries: Vec<_> = splits.iter().map(|&split| Entry::line(split, style(split))).collect();
+
+    let mut panels = Vec::new();
+    for metric in unique(lines().map(|line| line.metric.as_str())) {
+        let values = lines().filter(|line| line.metric == metric).flat_map(|line| &line.points).map(|point| point.1);
+        panels.extend(measure::axis(metric, values).map(|axis| (metric, axis)));
     }
-    let frame = Frame {
-        left: 84.0,
-        top: 62.0,
-        width: WIDTH - 108.0,
-        height: 320.0,
-        x: Axis::linear((0.0, if drawable(total) && total > 0.0 { total } else { 1.0 })),
-        y: Axis::logarithmic(range),
-    };
-    let epochs = if curves.len() > 1 { "epoch, counted through all depths" } else { "epoch" };
-    let mut content = frame.axes(epochs, "relative L² error");
-    let mut start = 0.0;
-    for (curve, &end) in curves.iter().zip(&ends) {
-        content.push_str(&ladder_step(&frame, curve.depth, (start, end), &palette.class(curve.depth)));
-        content.push_str(&lines(&frame, curve, start, &palette.class(curve.depth)));
-        start = end;
+    if panels.is_empty() {
+        return "<p>Nothing that was measured in the training is a finite positive number.</p>\n".to_owned();
     }
-    let entries = [("train", "line"), ("test", "line dashed")]
-        .map(|(text, class)| Entry { text: text.into(), symbol: vec![(class.into(), svg::dash(0.0, 0.0))] });
-    content.push_str(&svg::legend(frame.left, 14.0, &entries).0);
+    let mut content = svg::legend(84.0, 14.0, &entries).0;
+    let mut top = 62.0;
+    for (k, &(metric, y)) in panels.iter().enumerate() {
+        let (is_first, is_last) = (k == 0, k + 1 == panels.len());
+        let height = if is_first { HEIGHTS.0 } else { HEIGHTS.1 };
+        let frame = Frame { left: 84.0, top, width: WIDTH - 108.0, height, x: Axis::linear((0.0, total)), y };
+        let epochs = match curves.len() {
+            _ if !is_last => "",
+            1 => "epoch",
+            _ => "epoch, counted through all depths",
+        };
+        let y_ticks = measure::ticks(metric, y, height);
+        content.push_str(&frame.axes_at((&epoch_ticks(total as usize), epochs), (&y_ticks, measure::title(metric))));
+        for (curve, range) in curves.iter().zip(starts.windows(2)) {
+            let class = palette.class(curve.depth);
+            if is_first || curves.len() > 1 {
+                content.push_str(&ladder_step(&frame, curve.depth, (range[0], range[1]), &class));
+            }
+            for line in curve.lines.iter().filter(|line| line.metric == metric) {
+                content.push_str(&draw(&frame, line, range[0], &format!("{} {class}", style(&line.split))));
+            }
+        }
+        top += height + if is_last { 46.0 } else { 62.0 };
+    }
     let names = curves.iter().map(|curve| curve.depth.to_string()).collect::<Vec<_>>().join(", ");
-    let description =
-        format!("Training and test errors on a logarithmic axis for the depths {names}, one after the other.");
-    svg::figure(
-        &svg::drawing(frame.top + frame.height + 46.0, "Training curves", &description, &content),
-        &caption(curves),
-    )
+    let description = format!("What was measured over the epochs for the depths {names}, one after the other.");
+    svg::figure(&svg::drawing(top, "Training curves", &description, &content), &caption(curves))
+}
+
+/// The epoch at which each depth starts, and the end of the last.
+fn starts(curves: &[Curve]) -> Vec<f64> {
+    let mut starts = vec![0.0];
+    for curve in curves {
+        let epochs = curve.lines.iter().flat_map(|line| &line.points).map(|point| point.0);
+        let length = extent(epochs).map_or(0.0, |(_, last)| last.max(0.0));
+        starts.push(starts[starts.len() - 1] + length);
+    }
+    starts
+}
+
+/// Whole epochs, at most a dozen of them.
+fn epoch_ticks(last: usize) -> Ticks {
+    let steps = (0..15).flat_map(|exponent| [1, 2, 5].map(|digit| digit * 10usize.pow(exponent)));
+    let step = steps.into_iter().find(|step| last / step <= 12).unwrap_or(last);
+    let labelled = (0..=last).step_by(step.max(1)).map(|epoch| (epoch as f64, epoch.to_string())).collect();
+    Ticks { labelled, ..Ticks::default() }
 }
 
 /// The bar above one depth's part of the axis with its name, and the line that separates it from the next.
@@ -75,35 +124,114 @@ pub fn ladder_step(frame: &Frame, depth: usize, (start, end): (f64, f64), class:
     )
 }
 
-/// One depth's training and test errors.
-fn lines(frame: &Frame, curve: &Curve, start: f64, class: &str) -> String {
-    let along = |errors: &[f64]| -> Vec<(f64, f64)> {
-        let epochs = curve.epoch.iter().map(|epoch| start + epoch);
-        epochs.zip(errors.iter().copied()).collect()
-    };
-    let mut content = frame.line(along(&curve.train).into_iter(), &format!("line {class}"));
-    // Between two evaluations the test error is not missing, just not known: the line goes on.
-    let mut test = along(&curve.test);
-    test.retain(|&point| frame.point(point).is_some());
-    if test.len() <= SPARSE {
-        let dots =
-            test.iter().filter_map(|&point| frame.point(point)).map(|(x, y)| format!("M{} {}h0", pixel(x), pixel(y)));
-        content.push_str(&format!("<path class=\"dots {class}\" d=\"{}\"/>\n", dots.collect::<String>()));
+/// A line through what is known: between two evaluations an error is not missing, just not known.
+fn draw(frame: &Frame, line: &Line, start: f64, class: &str) -> String {
+    let points = || line.points.iter().map(|point| (start + point.0, point.1)).filter(|&p| frame.point(p).is_some());
+    let mut content = frame.line(points(), class);
+    if line.split != "train" && points().count() <= SPARSE {
+        let dots = points().filter_map(|point| frame.point(point));
+        let dots: String = dots.map(|(x, y)| format!("M{} {}h0", pixel(x), pixel(y))).collect();
+        content.push_str(&format!("<path class=\"dots {class}\" d=\"{dots}\"/>\n"));
     }
-    content + &frame.line(test.into_iter(), &format!("line dashed {class}"))
+    content
 }
 
 fn caption(curves: &[Curve]) -> String {
-    let left_out = curves.iter().flat_map(|curve| &curve.train).filter(|error| !error.is_finite()).count();
-    let question = if curves.len() > 1 {
-        "<strong>Does training carry over to deeper networks?</strong> Each depth starts from the one before it: look \
-         at whether a curve begins near where its left neighbour ended, and whether"
+    let lines = || curves.iter().flat_map(|curve| &curve.lines);
+    let metrics = |split: &str| unique(lines().filter(|line| line.split == split).map(|line| line.metric.as_str()));
+    let mut caption = if curves.len() > 1 {
+        "<strong>Does training carry over to deeper networks?</strong> Each depth starts from the one before it: look at \
+         where a curve begins and whether it ends lower than its left neighbour."
     } else {
-        "<strong>Does the network learn, or does it memorise?</strong> Look at whether"
-    };
-    let mut caption = format!("{question} test (dashed) stays close to train (solid); a growing gap is overfitting.");
+        "<strong>Does the network learn, or does it memorise?</strong>"
+    }
+    .to_owned();
+    caption.push_str(match metrics("test") {
+        test if test.is_empty() => " There are no test samples, so only the training is shown.",
+        test if test == metrics("train") => " Test should stay close to train; a growing gap is overfitting.",
+        _ => {
+            " Where the test error rises while the training loss still falls, the network learns its samples by heart."
+        }
+    });
+    let left_out = lines().flat_map(|line| &line.points).filter(|point| !point.1.is_finite()).count();
     if left_out > 0 {
-        caption.push_str(&format!(" Training errors that are not finite and therefore not drawn: {left_out}."));
+        caption.push_str(&format!(" Values that are not finite and therefore not drawn: {left_out}."));
     }
     caption
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::assert_well_formed;
+
+    fn line(metric: &str, split: &str, points: &[(f64, f64)]) -> Line {
+        Line { metric: metric.into(), split: split.into(), points: points.into() }
+    }
+
+    fn draw_all(curves: &[Curve]) -> String {
+        let html = figure(curves, &Palette::new(curves.iter().map(|curve| curve.depth)));
+        assert_well_formed(&html);
+        assert!(!html.contains("NaN") && !html.contains("inf"), "{html}");
+        html
+    }
+
+    /// Functions: training and test errors of two depths on one axis.
+    fn ladder() -> Vec<Curve> {
+        let errors = |split, first: f64| line("relative_l2", split, &[(1.0, first), (10.0, first / 100.0)]);
+        let curve = |depth, first| Curve { depth, lines: vec![errors("train", first), errors("test", 1.1 * first)] };
+        vec![curve(1, 1.0), curve(2, 0.5)]
+    }
+
+    /// Images: the training loss and the error rate, on an axis each.
+    fn images() -> Curve {
+        let rates = line("error_rate", "test", &[(1.0, 0.9), (2.0, 0.1), (3.0, 0.03)]);
+        Curve { depth: 4, lines: vec![rates, line("loss", "train", &[(1.0, 2.0), (2.0, 0.3), (3.0, 0.1)])] }
+    }
+
+    #[test]
+    fn depths_follow_each_other() {
+        let html = draw_all(&ladder());
+        assert!(html.contains(">L = 1<") && html.contains(">L = 2<") && html.contains(">relative L² error<"));
+        assert!(html.contains(">20<"), "ten epochs each");
+        // Train solid and test dashed with its evaluations as dots, in the depth's colour.
+        for class in ["line c0", "line dashed c0", "line c1", "line dashed c1"] {
+            assert_eq!(html.matches(&format!("class=\"{class}\"")).count(), 1, "{class}");
+            let dots = html.matches(&format!("class=\"dots {class}\"")).count();
+            assert_eq!(dots == 1, class.contains("dashed"), "{class}");
+        }
+        assert!(html.contains("carry over") && html.contains("a growing gap is overfitting"));
+    }
+
+    #[test]
+    fn metrics_of_other_kinds_have_panels_of_their_own() {
+        let html = draw_all(&[images()]);
+        assert!(html.contains(">error rate<") && html.contains(">loss<") && html.contains(">50 %<"));
+        assert_eq!(html.matches(">epoch<").count(), 1, "below the last panel");
+        assert!(html.contains(">2</text>") && !html.contains(">2.5</text>"), "epochs are whole");
+        assert!(html.contains("memorise") && html.contains("by heart"));
+    }
+
+    #[test]
+    fn what_is_missing_is_left_out_and_said() {
+        assert_eq!(figure(&[], &Palette::new(0..0)), "");
+        assert_eq!(figure(&[Curve::default()], &Palette::new(0..1)), "");
+        let mut curves = vec![images()];
+        curves[0].lines.remove(0);
+        assert!(draw_all(&curves).contains("There are no test samples"));
+        curves[0].lines[0].points[1].1 = f64::NAN;
+        assert!(draw_all(&curves).contains("not drawn: 1."));
+        for value in [f64::NAN, f64::INFINITY, -f64::MAX, 0.0] {
+            curves[0].lines[0].points.iter_mut().for_each(|point| point.1 = value);
+            assert!(draw_all(&curves).contains("<p>Nothing that was measured"));
+            curves[0].lines[0].points[0] = (value, 0.5);
+            draw_all(&curves);
+        }
+    }
+
+    #[test]
+    fn names_are_escaped() {
+        let html = draw_all(&[Curve { depth: 1, lines: vec![line("<m>&\"", "<s>&\"", &[(1.0, 2.0)])] }]);
+        assert!(html.contains("&lt;m&gt;&amp;&quot;") && html.contains("&lt;s&gt;&amp;&quot;"));
+    }
 }

@@ -1,7 +1,6 @@
 //! Test samples in two dimensions: input, truth, prediction and error as heat maps, a row per resolution.
 
-use super::FieldComparison;
-use super::heat::{Scale, image};
+use super::heat::Scale;
 use super::scale::{Axis, Ticks, drawable};
 use super::svg::{self, Frame, label};
 use super::text::percent;
@@ -20,6 +19,30 @@ const HEAD: f64 = 44.0;
 
 /// The longest title in characters.
 const TITLE: usize = 24;
+
+/// One test sample in two dimensions at one resolution: fields on the nodes of the same grid. The value at the node
+/// (x_i, y_j) is at i * ny + j.
+#[derive(Debug, Clone, Default)]
+pub struct FieldComparison {
+    /// Its number in the test set; comparisons with the same number are shown together.
+    pub index: usize,
+    /// The resolution, by which the comparisons of a sample are ordered.
+    pub resolution: usize,
+    /// The numbers of nodes (nx, ny).
+    pub shape: [usize; 2],
+    /// The first and the last node's x, then y: x0, x1, y0, y1.
+    pub extent: [f64; 4],
+    /// What the input is, for example "permeability".
+    pub input_name: String,
+    /// The input at the nodes.
+    pub input: Vec<f64>,
+    /// The true solution at the nodes.
+    pub truth: Vec<f64>,
+    /// The network's solution at the nodes.
+    pub prediction: Vec<f64>,
+    /// Relative L² error of the prediction.
+    pub relative_l2: f64,
+}
 
 /// The figure, or nothing without comparisons that can be drawn.
 pub fn figure(fields: &[FieldComparison]) -> String {
@@ -138,7 +161,7 @@ impl Row<'_> {
                 continue;
             }
             content.push_str(&label(left, frame.top - 9.0, "", &shortened(title)));
-            content.push_str(&self.cells(&frame, values, scale));
+            content.push_str(&scale.cells(&frame, field.shape, values));
             if bar {
                 content.push_str(&scale.bar(left + ACROSS + 8.0, frame.top, frame.height));
             }
@@ -159,19 +182,6 @@ impl Row<'_> {
         let (y_ticks, y_label) = if first { (frame.y.ticks(2), "y") } else { (Ticks::default(), "") };
         frame.axes_at((&x_ticks, x_label), (&y_ticks, y_label))
     }
-
-    /// The values as cells around the nodes: x to the right, y upwards.
-    fn cells(&self, frame: &Frame, values: &[f64], scale: Scale) -> String {
-        let [nx, ny] = self.field.shape;
-        let from_the_top = (0..ny).rev().flat_map(|j| (0..nx).map(move |i| values[i * ny + j]));
-        // The outermost nodes are on the frame: half of their cells is outside of it.
-        let spacing = |nodes: usize, length: f64| if nodes > 1 { length / (nodes - 1) as f64 } else { length };
-        let width = nx as f64 * spacing(nx, frame.width);
-        let height = ny as f64 * spacing(ny, frame.height);
-        let corner = (frame.left + (frame.width - width) / 2.0, frame.top + (frame.height - height) / 2.0);
-        let cells = image(&scale.image(nx, from_the_top), corner, (width, height));
-        format!("{}<path class=\"frame\" d=\"{}\"/>\n", frame.clip(&cells), frame.border())
-    }
 }
 
 /// A title that fits above its panel.
@@ -180,4 +190,84 @@ fn shortened(title: &str) -> String {
         return title.to_owned();
     }
     title.chars().take(TITLE - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::color::ColorMap;
+    use crate::report::pixels::data_uri;
+    use crate::report::tests::{assert_well_formed, text_of};
+
+    /// A sample on a grid of n by n + 1 nodes with two values of the permeability.
+    fn field(index: usize, n: usize) -> FieldComparison {
+        let truth: Vec<f64> = (0..n * (n + 1)).map(|k| 1e-3 * k as f64).collect();
+        FieldComparison {
+            index,
+            resolution: n,
+            shape: [n, n + 1],
+            extent: [0.0, 1.0, 0.0, 1.0],
+            input_name: "permeability".into(),
+            input: (0..truth.len()).map(|k| if k % 3 == 0 { 12.0 } else { 3.0 }).collect(),
+            prediction: truth.iter().map(|value| 1.01 * value).collect(),
+            truth,
+            relative_l2: 0.0213,
+        }
+    }
+
+    #[test]
+    fn fields_are_grouped_by_sample_and_ordered_by_resolution() {
+        let mut fields = vec![field(9, 5), field(3, 7), field(3, 5)];
+        let html = figure(&fields);
+        assert_well_formed(&html);
+        let parts = ["<h3>Test sample 9</h3>", ">sample 9, 5 × 6, error 2.1 %<", "<h3>Test sample 3</h3>"];
+        let parts = parts.into_iter().chain([">sample 3, 5 × 6, error 2.1 %<", ">sample 3, 7 × 8, error 2.1 %<"]);
+        assert!(parts.map(|part| html.find(part).expect(part)).is_sorted());
+        // Four panels and three colour bars for each of three rows.
+        assert_eq!(html.matches("<image").count(), 3 * 7);
+        assert!(html.contains(">12</text>") && html.contains(">3</text>"), "the two values of the permeability");
+        assert!(!html.contains("Grey cells"));
+        fields[0].input[2] = f64::NAN;
+        assert!(figure(&fields).contains("Grey cells"));
+        fields.iter_mut().for_each(|field| _ = field.truth.pop());
+        assert_eq!(figure(&fields), "", "values that do not fit the grid are not drawn");
+    }
+
+    #[test]
+    fn x_goes_to_the_right_and_y_upwards() {
+        // The value is 1 at (x_1, y_0) only: in the image's last row, second of three pixels.
+        let mut field = field(1, 3);
+        field.truth.fill(0.0);
+        field.truth[field.shape[1]] = 1.0;
+        field.prediction.fill(0.0);
+        let mut pixels = [ColorMap::Viridis.rgb(0); 12];
+        pixels[10] = ColorMap::Viridis.rgb(63);
+        assert!(figure(&[field]).contains(&data_uri(3, &pixels)));
+    }
+
+    #[test]
+    fn a_missing_input_and_a_single_node() {
+        let one = FieldComparison {
+            shape: [1, 1],
+            extent: [0.0, 1.0, 0.0, 2.0],
+            truth: vec![2.0],
+            prediction: vec![2.0],
+            relative_l2: f64::NAN,
+            ..FieldComparison::default()
+        };
+        let html = figure(&[FieldComparison::default(), one]);
+        assert_well_formed(&html);
+        assert!(html.contains("not known") && html.contains("not finite") && !text_of(&html).contains("NaN"));
+        assert_eq!(figure(&[]), "");
+    }
+
+    #[test]
+    fn names_are_escaped_and_shortened() {
+        let html = figure(&[FieldComparison { input_name: "<k> & a name that is too long".into(), ..field(1, 3) }]);
+        assert_well_formed(&html);
+        assert!(
+            html.contains(">&lt;k&gt; &amp; a name that is too…</text>") || html.contains("&lt;k&gt; &amp; a name")
+        );
+        assert!(!html.contains("too long"));
+    }
 }

@@ -1,134 +1,182 @@
-//! The learned Green's function as heat maps, beside the exact one.
+//! The learned Green's function as heat maps, beside the exact one: on what the loads span, and everywhere.
 
-use std::collections::BTreeMap;
-
-use super::Green;
-use super::color::{ColorMap, hex};
+use super::color::ColorMap;
 use super::heat::Scale;
 use super::scale::{Axis, drawable, extent};
-use super::svg::{self, Frame, label, pixel};
+use super::svg::{self, Frame, label};
 use super::text::scientific;
 
-/// The largest number of cells of a map in each direction; finer data are averaged over square blocks.
-const CELLS: usize = 64;
+/// The height of a row of maps with its titles and its axis.
+const ROW: f64 = 282.0;
 
-/// The figure, or nothing if the matrix does not fit the points.
-pub fn figure(green: &Green) -> String {
-    let n = green.x.len();
-    let Some((first, last)) = extent(green.x.iter().copied()) else {
-        return String::new();
-    };
-    if green.effective.len() != n * n {
-        return String::new();
-    }
-    let exact: &[f64] = if green.exact.len() == n * n { &green.exact } else { &[] };
-    let pairs = green.effective.iter().zip(exact);
-    let difference: Vec<f64> = pairs.map(|(effective, exact)| effective - exact).collect();
-    let half_cell = if n > 1 { (last - first) / (n - 1) as f64 / 2.0 } else { 0.5 };
-    let axis = Axis::linear((first - half_cell, last + half_cell));
-
-    // Colours are scaled by what is drawn: the block averages.
-    let [effective, exact_blocks, difference_blocks] =
-        [&green.effective, exact, &difference].map(|values| blocks(values, n));
-    let range = extent(effective.iter().chain(&exact_blocks).copied()).unwrap_or((0.0, 1.0));
-
-    let learned = format!("learned, L = {}", green.depth);
-    let map = |title, cells, scale| Map { title, n, cells, scale };
-    let values = Scale::new(range, ColorMap::Viridis);
-    let mut content = map(&learned, &effective, values).draw(0.0, axis);
-    if !exact.is_empty() {
-        content.push_str(&map("exact", &exact_blocks, values).draw(1.0, axis));
-        let signed = Scale::signed(difference_blocks.iter().copied());
-        content.push_str(&map("learned − exact", &difference_blocks, signed).draw(2.0, axis));
-    }
-    let description = "Heat maps over x and y: the learned Green's function, the exact one, and their difference.";
-    let drawing = svg::drawing(274.0, "Green's function", description, &content);
-    svg::figure(&drawing, &caption(&green.effective, exact, &difference, n.div_ceil(CELLS)))
+/// The Green's function that a network has learned, beside the exact one.
+#[derive(Debug, Clone, Default)]
+pub struct Green {
+    /// The n points, in increasing order, evenly spaced.
+    pub x: Vec<f64>,
+    /// The number of layers of the network.
+    pub depth: usize,
+    /// What the kernel does to loads like those of the training.
+    pub on_loads: Kernels,
+    /// The dimension of what these loads span.
+    pub dimension: usize,
+    /// The kernel itself, which also acts on loads that the network has never seen.
+    pub everywhere: Kernels,
 }
 
-fn caption(effective: &[f64], exact: &[f64], difference: &[f64], block: usize) -> String {
+/// Values G(x_i, x_j) at i * n + j: the response at x_i to a source at x_j.
+#[derive(Debug, Clone, Default)]
+pub struct Kernels {
+    /// Of the network.
+    pub learned: Vec<f64>,
+    /// The exact ones; empty if they are not known.
+    pub exact: Vec<f64>,
+}
+
+impl Kernels {
+    fn difference(&self) -> Vec<f64> {
+        self.learned.iter().zip(&self.exact).map(|(learned, exact)| learned - exact).collect()
+    }
+
+    /// The size of the difference relative to the exact kernel, in the Frobenius norm.
+    fn relative_difference(&self) -> Option<f64> {
+        let norm = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>().sqrt();
+        (!self.exact.is_empty()).then(|| norm(&self.difference()) / norm(&self.exact))
+    }
+
+    fn fits(&self, n: usize) -> bool {
+        n > 0 && self.learned.len() == n * n && (self.exact.is_empty() || self.exact.len() == n * n)
+    }
+}
+
+/// The figure, or nothing if the matrices do not fit the points.
+pub fn figure(green: &Green) -> String {
+    let n = green.x.len();
+    let rows: Vec<_> = [
+        (&green.on_loads, format!("on the {} functions that the loads are made of", green.dimension)),
+        (&green.everywhere, "everywhere".to_owned()),
+    ]
+    .into_iter()
+    .filter(|(kernels, _)| kernels.fits(n))
+    .collect();
+    let Some((first, last)) = extent(green.x.iter().copied()).filter(|_| !rows.is_empty()) else {
+        return String::new();
+    };
+    let axis = Axis::linear((first, last));
+    let mut content = String::new();
+    for (k, (kernels, place)) in rows.iter().enumerate() {
+        let difference = kernels.difference();
+        let values = Scale::new(
+            extent(kernels.learned.iter().chain(&kernels.exact).copied()).unwrap_or((0.0, 1.0)),
+            ColorMap::Viridis,
+        );
+        let maps = [
+            (format!("learned, L = {}", green.depth), &kernels.learned, values),
+            ("exact".to_owned(), &kernels.exact, values),
+            ("learned − exact".to_owned(), &difference, Scale::signed(difference.iter().copied())),
+        ];
+        let top = ROW * k as f64;
+        content.push_str(&label(0.0, top + 15.0, "strong", place));
+        for (column, (title, values, scale)) in maps.iter().enumerate().filter(|(_, map)| !map.1.is_empty()) {
+            let (left, top) = (50.0 + 300.0 * column as f64, top + 48.0);
+            let frame = Frame { left, top, width: 190.0, height: 190.0, x: axis, y: axis };
+            content.push_str(&(frame.axes("x", "y") + &label(left, top - 10.0, "", title)));
+            content.push_str(&scale.cells(&frame, [n, n], values));
+            content.push_str(&scale.bar(left + frame.width + 10.0, top, frame.height));
+        }
+    }
+    let description = "Heat maps over x and y: the learned Green's function, the exact one, and their difference.";
+    let drawing = svg::drawing(ROW * rows.len() as f64, "Green's function", description, &content);
+    svg::figure(&drawing, &caption(green, rows.len()))
+}
+
+fn caption(green: &Green, rows: usize) -> String {
     let mut caption =
         "<strong>What the network has understood.</strong> The network is affine in <var>f</var>, so its \
                        Jacobian is a matrix: the Green's function <var>G</var>(<var>x</var>, <var>y</var>) it has \
                        learned, the response at <var>x</var> to a unit source at <var>y</var>."
             .to_owned();
-    if !exact.is_empty() {
-        let norm = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>().sqrt();
-        let relative = scientific(norm(difference) / norm(exact));
+    if rows > 1 {
         caption.push_str(&format!(
-            " The left and the middle map share one colour scale and should look alike; the right one shows where they \
-             differ. Relative difference in the Frobenius norm: {relative}."
+            " The loads of the training are sums of {} functions of <var>y</var>, but for a ten-thousandth of their \
+             variance. They determine <var>G</var> on what these span, and the upper row is <var>G</var> projected there: \
+             what was learned. Of other loads the samples say nothing, so the lower row, all of <var>G</var>, may differ \
+             from the exact one by any amount.",
+            green.dimension
         ));
     }
-    if block > 1 {
-        caption.push_str(&format!(" Each cell is the average of {block} × {block} entries."));
+    if let Some(everywhere) = green.everywhere.relative_difference() {
+        let on_loads = green.on_loads.relative_difference().filter(|_| rows > 1);
+        let on_loads = on_loads.map(|difference| format!("{} on the loads, ", scientific(difference)));
+        caption.push_str(&format!(
+            " The left and the middle map share one colour scale and should look alike. Relative difference in the \
+             Frobenius norm: {}{} everywhere.",
+            on_loads.unwrap_or_default(),
+            scientific(everywhere)
+        ));
     }
-    if !effective.iter().chain(exact).copied().all(drawable) {
+    let kernels = [&green.on_loads, &green.everywhere];
+    if !kernels.into_iter().flat_map(|kernels| kernels.learned.iter().chain(&kernels.exact)).copied().all(drawable) {
         caption.push_str(" Grey cells contain values that are not finite.");
     }
     caption
 }
 
-/// Averages a row-major n by n matrix over square blocks so that at most [`CELLS`] remain in each direction. Blocks at
-/// the end may be smaller; one entry that is not finite makes its block not finite.
-fn blocks(values: &[f64], n: usize) -> Vec<f64> {
-    if values.is_empty() {
-        return Vec::new();
-    }
-    let block = n.div_ceil(CELLS);
-    let starts = || (0..n).step_by(block);
-    let average = |i: usize, j: usize| {
-        let (rows, columns) = (i..(i + block).min(n), j..(j + block).min(n));
-        let count = (rows.len() * columns.len()) as f64;
-        let row_sum = |row: usize| columns.clone().map(|column| values[row * n + column]).sum::<f64>();
-        rows.map(row_sum).sum::<f64>() / count
-    };
-    starts().flat_map(|i| starts().map(move |j| average(i, j))).collect()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::color::LEVELS;
+    use crate::report::pixels::tests::decode;
+    use crate::report::tests::{addresses, assert_well_formed, text_of};
 
-/// One heat map.
-struct Map<'a> {
-    title: &'a str,
-    /// The number of matrix entries in each direction.
-    n: usize,
-    /// Their block averages.
-    cells: &'a [f64],
-    /// Their colours.
-    scale: Scale,
-}
-
-impl Map<'_> {
-    /// The map with its axes and colour bar, in the given column of the figure.
-    fn draw(&self, column: f64, axis: Axis) -> String {
-        let left = 50.0 + 300.0 * column;
-        let frame = Frame { left, top: 36.0, width: 190.0, height: 190.0, x: axis, y: axis };
-        format!(
-            "{}{}<g class=\"cells\" transform=\"translate({} {}) scale({:.5})\">\n{}</g>\n{}\
-             <path class=\"frame\" d=\"{}\"/>\n",
-            frame.axes("x", "y"),
-            label(left, 20.0, "strong", self.title),
-            pixel(left),
-            pixel(frame.top),
-            frame.width / self.n as f64,
-            self.colored(),
-            self.scale.bar(left + frame.width + 10.0, frame.top, frame.height),
-            frame.border(),
-        )
-    }
-
-    /// The cells, one path per colour, in units of matrix entries: x to the right, y upwards.
-    fn colored(&self) -> String {
-        let n = self.n;
-        let block = n.div_ceil(CELLS);
-        let per_side = n.div_ceil(block);
-        let mut by_color: BTreeMap<String, String> = BTreeMap::new();
-        for (k, &value) in self.cells.iter().enumerate() {
-            let (x, y) = (k / per_side * block, k % per_side * block);
-            let (width, height) = (block.min(n - x), block.min(n - y));
-            let cell = format!("M{x} {}h{width}v{height}h-{width}z", n - y - height);
-            by_color.entry(hex(self.scale.rgb(value))).or_default().push_str(&cell);
+    fn green() -> Green {
+        let x: Vec<f64> = (0..70).map(|k| f64::from(k) / 69.0).collect();
+        let exact: Vec<f64> = x.iter().flat_map(|a| x.iter().map(move |b| a.min(*b) * (1.0 - a.max(*b)))).collect();
+        let scaled = |factor: f64| exact.iter().map(|value| factor * value).collect();
+        Green {
+            x,
+            depth: 2,
+            on_loads: Kernels { learned: scaled(1.001), exact: exact.clone() },
+            dimension: 10,
+            everywhere: Kernels { learned: scaled(1.5), exact: exact.clone() },
         }
-        let path = |(color, path)| format!("<path fill=\"{color}\" d=\"{path}\"/>\n");
-        by_color.iter().map(path).collect()
+    }
+
+    #[test]
+    fn both_comparisons_are_drawn_and_both_differences_said() {
+        let html = figure(&green());
+        assert_well_formed(&html);
+        assert!(html.contains("1.00e-3 on the loads, 5.00e-1 everywhere."), "{html}");
+        // Three maps and three bars in each row.
+        assert_eq!(addresses(&html).len(), 12);
+        assert_eq!(html.matches(">learned, L = 2<").count(), 2);
+        assert!(html.contains("on the 10 functions") && html.matches(">learned − exact<").count() == 2);
+    }
+
+    #[test]
+    fn the_response_is_to_the_right_and_the_source_upwards() {
+        let x = vec![0.0, 1.0];
+        // The response at x_1 to a source at x_0 is the only one.
+        let everywhere = Kernels { learned: vec![0.0, 0.0, 1.0, 0.0], exact: Vec::new() };
+        let html = figure(&Green { x, depth: 1, everywhere, ..Green::default() });
+        let (width, pixels) = decode(addresses(&html)[0]);
+        let (low, high) = (ColorMap::Viridis.rgb(0), ColorMap::Viridis.rgb(LEVELS - 1));
+        assert_eq!((width, pixels), (2, vec![low, low, low, high]));
+        assert!(!html.contains("learned − exact") && !html.contains("Frobenius") && !html.contains("on the loads"));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_and_broken_values_are_grey() {
+        assert_eq!(figure(&Green::default()), "");
+        assert_eq!(figure(&Green { x: vec![0.0; 5], ..green() }), "");
+        let mut broken = green();
+        broken.everywhere.learned[10..400].fill(f64::NAN);
+        let html = figure(&broken);
+        assert_well_formed(&html);
+        assert!(
+            html.contains("Grey cells") && html.contains("not finite everywhere") && !text_of(&html).contains("NaN")
+        );
+        let one = Kernels { learned: vec![0.25], exact: vec![0.25] };
+        assert_well_formed(&figure(&Green { x: vec![0.5], depth: 1, everywhere: one, ..Green::default() }));
     }
 }

@@ -1,9 +1,25 @@
 //! Test samples: input, solution and error of each, side by side.
 
-use super::Sample;
 use super::scale::{Axis, extent};
 use super::svg::{self, Frame, label};
 use super::text::scientific;
+
+/// One test sample: functions on the same points.
+#[derive(Debug, Clone, Default)]
+pub struct Sample {
+    /// Its number in the test set.
+    pub index: usize,
+    /// The points, in increasing order.
+    pub x: Vec<f64>,
+    /// The input f at the points.
+    pub input: Vec<f64>,
+    /// The true solution at the points.
+    pub truth: Vec<f64>,
+    /// The network's solution at the points.
+    pub prediction: Vec<f64>,
+    /// Relative L² error of the prediction.
+    pub relative_l2: f64,
+}
 
 /// The figure, or nothing without samples.
 pub fn figure(samples: &[Sample]) -> String {
@@ -55,4 +71,51 @@ fn row(sample: &Sample) -> String {
     let description = format!("Input, truth with prediction, and error over x. Relative L² error: {error}.");
     let drawing = svg::drawing(226.0, &title, &description, &content);
     format!("<h3>Test sample {index} <span class=\"aside\">relative L² error {error}</span></h3>\n{drawing}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::assert_well_formed;
+
+    fn sample() -> Sample {
+        let x: Vec<f64> = (0..70).map(|k| f64::from(k) / 69.0).collect();
+        let wave: Vec<f64> = x.iter().map(|x| (6.0 * x).sin()).collect();
+        Sample { index: 7, x, input: wave.clone(), truth: wave.clone(), prediction: wave, relative_l2: 1e-3 }
+    }
+
+    #[test]
+    fn three_panels_with_names_and_the_error() {
+        let html = figure(&[sample()]);
+        assert_well_formed(&html);
+        assert!(html.contains("Test sample 7 <span class=\"aside\">relative L² error 1.00e-3</span>"));
+        for name in ["input f(x)", "truth u(x)", "prediction", "prediction − truth"] {
+            assert!(html.contains(&format!(">{name}</text>")), "{name}");
+        }
+        assert_eq!(html.matches(">x</text>").count(), 3);
+    }
+
+    #[test]
+    fn a_line_is_interrupted_where_it_is_not_known() {
+        let pieces = |sample: Sample| {
+            let (html, class) = (figure(&[sample]), "line dashed c1\" d=\"");
+            let path = &html[html.find(class).expect("a prediction") + class.len()..];
+            path.split('"').next().map(|path| path.matches('M').count())
+        };
+        let mut broken = sample();
+        broken.prediction[20..30].fill(f64::NAN);
+        assert_eq!((pieces(sample()), pieces(broken)), (Some(1), Some(2)));
+    }
+
+    #[test]
+    fn nothing_and_broken_samples() {
+        assert_eq!(figure(&[]), "");
+        for value in [f64::NAN, f64::INFINITY, -f64::MAX] {
+            let mut broken = Sample { relative_l2: value, ..sample() };
+            broken.input.fill(value);
+            let html = figure(&[broken, Sample::default()]);
+            assert_well_formed(&html);
+            assert!(!html.contains("NaN") && !html.contains("inf"), "{html}");
+        }
+    }
 }

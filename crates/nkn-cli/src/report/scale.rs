@@ -126,3 +126,36 @@ impl Axis {
         ticks
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        let labels = |axis: Axis| axis.ticks(5).labelled.into_iter().map(|tick| tick.1).collect::<Vec<_>>();
+        assert_eq!(labels(Axis::linear((0.0, 1.0))), ["0", "0.2", "0.4", "0.6", "0.8", "1"]);
+        assert_eq!(labels(Axis::linear((-1.0, 0.2))), ["−1", "−0.8", "−0.6", "−0.4", "−0.2", "0", "0.2"]);
+        assert_eq!(labels(Axis::linear((0.0, 2e-4))), ["0", "0.5", "1", "1.5", "2"]);
+        assert_eq!(Axis::linear((0.0, 2e-4)).ticks(5).factor.as_deref(), Some("×10⁻⁴"));
+        assert_eq!(labels(Axis::logarithmic((1e-4, 1.0))), ["10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "10⁰"]);
+        assert_eq!(labels(Axis::logarithmic((3e-3, 3e-3))), ["10⁻³", "2×10⁻³", "5×10⁻³"]);
+        for axis in [Axis::linear((0.1, 0.73)), Axis::logarithmic((2e-7, 4e9)), Axis::linear((5.0, 5.0))] {
+            let ticks = axis.ticks(5);
+            assert!((2..=10).contains(&ticks.labelled.len()), "{ticks:?}");
+            for (value, _) in &ticks.labelled {
+                let position = axis.position(*value).expect("a tick can be drawn");
+                assert!((-1e-9..=1.0 + 1e-9).contains(&position));
+            }
+        }
+    }
+
+    #[test]
+    fn only_finite_values_have_an_extent_and_a_place() {
+        assert_eq!(extent([f64::NAN, 2.0, f64::INFINITY, -1.0]), Some((-1.0, 2.0)));
+        assert_eq!(extent([f64::NAN, f64::MAX]), None);
+        let axis = Axis::logarithmic((1.0, 100.0));
+        assert!([0.0, -1.0, f64::NAN, f64::INFINITY].into_iter().all(|value| axis.position(value).is_none()));
+        assert!((axis.position(10.0).expect("a place") - 0.5).abs() < 1e-12);
+    }
+}

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::Spectrum;
 use super::color::Palette;
 use super::scale::{Axis, drawable, extent};
 use super::svg::{self, Entry, Frame, WIDTH, pixel};
-use super::tables::spectra as table;
-use super::text::compact;
+use super::text::{compact, scientific};
+use maud::{Markup, html};
 
 /// Left edge and width of the plot in pixels.
 const LEFT: f64 = 66.0;
@@ -18,6 +17,26 @@ const HEIGHTS: (f64, f64) = (280.0, 520.0);
 
 /// Beyond this ratio of imaginary to real extent, one scale for both axes would squeeze the points into a line.
 const SLENDER: f64 = 8.0;
+
+/// Rounding of single precision: an amplification this close to one counts as one.
+const ROUNDING: f64 = 1e-6;
+
+/// The spectrum of the learned elliptic operator R - L_k at one depth.
+#[derive(Debug, Clone, Default)]
+pub struct Spectrum {
+    /// The number of layers.
+    pub depth: usize,
+    /// The step dt of one layer.
+    pub step: f64,
+    /// Eigenvalues as (real part, imaginary part).
+    pub eigenvalues: Vec<(f64, f64)>,
+    /// The largest |1 - dt lambda|.
+    pub amplification: f64,
+    /// The smallest eigenvalue of the operator's symmetric part.
+    pub smallest_symmetric: f64,
+    /// The smallest depth at which a layer of this operator is a stable step; none if there is no such depth.
+    pub stable_from: Option<usize>,
+}
 
 /// The figure and its table, or nothing without spectra.
 pub fn figure(spectra: &[Spectrum], palette: &Palette) -> String {
@@ -113,4 +132,120 @@ fn caption(equal: bool) -> String {
         caption.push_str(" The axes have different scales here, so the discs appear as ellipses.");
     }
     caption
+}
+
+/// The numbers of the spectra.
+fn table(spectra: &[Spectrum]) -> String {
+    let numbers = |spectrum: &Spectrum| {
+        let real_parts = || spectrum.eigenvalues.iter().map(|value| value.0);
+        let range = extent(real_parts()).filter(|_| real_parts().all(f64::is_finite));
+        let (low, high) = range.unwrap_or((f64::NAN, f64::NAN));
+        [spectrum.step, low, high, spectrum.smallest_symmetric, spectrum.amplification].map(compact)
+    };
+    html! {
+        div.scroll { table.spectra {
+            caption {
+                strong { "Stability in numbers." } " A layer is a stable step if no mode grows: largest "
+                i { "|1 − Δt λ| ≤ 1" } ". A positive smallest eigenvalue of the symmetric part says that the operator itself is \
+                dissipative, so that enough layers (last column) make the step stable."
+            }
+            thead { tr {
+                @for name in ["depth L", "Δt", "smallest Re λ", "largest Re λ", "smallest λ of symmetric part"] {
+                    th scope="col" { (name) }
+                }
+                th scope="col" { "largest " i { "|1 − Δt λ|" } }
+                th scope="col" { "stable step?" }
+                th scope="col" { "stable from depth" }
+            } }
+            tbody {
+                @for spectrum in spectra {
+                    tr {
+                        th scope="row" { (spectrum.depth) }
+                        @for number in numbers(spectrum) { td { (number) } }
+                        td { (stable(spectrum.amplification)) }
+                        td { @if let Some(depth) = spectrum.stable_from { (depth) } @else { "none" } }
+                    }
+                }
+            }
+        } }
+    }
+    .into_string()
+}
+
+/// The answer to "stable step?"; where rounding would hide by how much the step misses it, this is said.
+fn stable(amplification: f64) -> Markup {
+    let excess = amplification - 1.0;
+    match excess {
+        _ if !excess.is_finite() => html! { "unknown" },
+        _ if excess <= ROUNDING => html! { span.yes { "yes" } },
+        _ if excess < 1e-3 => html! { span.no { "no, by " (scientific(excess)) } },
+        _ => html! { span.no { "no" } },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::assert_well_formed;
+
+    fn draw(spectra: &[Spectrum]) -> String {
+        let html = figure(spectra, &Palette::new(spectra.iter().map(|spectrum| spectrum.depth)));
+        assert_well_formed(&html);
+        assert!(!html.contains("NaN") && !html.contains("inf"), "{html}");
+        html
+    }
+
+    fn spectrum(depth: usize) -> Spectrum {
+        Spectrum {
+            depth,
+            step: 1.0 / depth as f64,
+            eigenvalues: vec![(0.1, 0.0), (3.0, 0.4), (3.0, -0.4)],
+            amplification: 0.95,
+            smallest_symmetric: -0.02,
+            stable_from: Some(2),
+        }
+    }
+
+    #[test]
+    fn each_depth_has_its_disc_its_points_and_its_row() {
+        let html = draw(&[spectrum(2), spectrum(4)]);
+        assert_eq!(html.matches("<ellipse").count(), 2);
+        assert!(html.contains(">L = 2, Δt = 0.5<") && html.contains(">L = 4, Δt = 0.25<"));
+        assert!(html.contains("<td>0.1</td><td>3</td><td>−0.02</td><td>0.95</td>"), "{html}");
+        assert!(html.contains(">Re λ<") && html.contains(">Im λ<") && html.contains("class=\"yes\""));
+    }
+
+    #[test]
+    fn eigenvalues_on_one_pixel_are_drawn_once() {
+        let mut one = spectrum(2);
+        let path = |html: &str| {
+            let start = html.rfind("class=\"marker c0\" d=\"").expect("markers");
+            html[start..].split("/>").next().map(str::len)
+        };
+        let before = path(&draw(&[one.clone()]));
+        one.eigenvalues.extend_from_slice(&[(3.0, 0.4); 50]);
+        assert_eq!(path(&draw(&[one])), before);
+    }
+
+    #[test]
+    fn narrow_misses_are_said_and_a_slender_spectrum_is_stretched() {
+        let row = |amplification| stable(amplification).into_string();
+        assert!(row(1.0 + 1e-8).contains("yes") && row(1.0005).contains("no, by 5.00e-4"));
+        assert!(row(2.0).contains(">no<") && row(f64::NAN).contains("unknown"));
+        let tall = Spectrum { eigenvalues: vec![(0.0, 9.0), (0.1, -9.0)], ..spectrum(1) };
+        assert!(draw(&[tall]).contains("ellipses") && !draw(&[spectrum(1)]).contains("ellipses"));
+    }
+
+    #[test]
+    fn broken_and_missing_spectra() {
+        assert_eq!(figure(&[], &Palette::new(0..0)), "");
+        for value in [f64::NAN, f64::INFINITY, f64::MAX, -1.0, 0.0] {
+            let broken =
+                Spectrum { step: value, amplification: value, eigenvalues: vec![(value, value)], ..spectrum(1) };
+            draw(&[broken, spectrum(2)]);
+        }
+        let unknown = Spectrum { eigenvalues: Vec::new(), stable_from: None, ..spectrum(1) };
+        let html = draw(&[unknown]);
+        assert!(!html.contains("<svg") && html.contains(">none<") && html.contains("not finite"));
+    }
 }

@@ -1,5 +1,6 @@
 //! Drawing: a figure around SVGs, and a frame with axes in which lines are drawn.
 
+use super::color::Palette;
 use super::scale::{Axis, Ticks};
 use super::text::{escape, fixed};
 
@@ -55,6 +56,13 @@ pub struct Entry {
     pub text: String,
     /// Its symbol: paths, each with its classes and its data in a box from (0, -8) to (24, 8).
     pub symbol: Vec<(String, String)>,
+}
+
+impl Entry {
+    /// The entry of a line of this style.
+    pub fn line(text: impl Into<String>, style: impl Into<String>) -> Self {
+        Self { text: text.into(), symbol: vec![(style.into(), dash(0.0, 0.0))] }
+    }
 }
 
 /// A legend in as many rows as it takes, with its height.
@@ -187,6 +195,13 @@ impl Frame {
         format!("<path class=\"{class}\" d=\"{path}\"/>\n")
     }
 
+    /// The markers of a category at the points that can be drawn.
+    pub fn markers(&self, points: impl Iterator<Item = (f64, f64)>, palette: &Palette, category: usize) -> String {
+        let drawn = points.filter_map(|point| self.point(point));
+        let path: String = drawn.map(|(x, y)| palette.marker(category, x, y)).collect();
+        format!("<path class=\"marker {}\" d=\"{path}\"/>\n", palette.class(category))
+    }
+
     /// What is inside the rectangle; the rest is cut off.
     pub fn clip(&self, content: &str) -> String {
         let [left, top, width, height] = [self.left, self.top, self.width, self.height].map(pixel);
@@ -194,5 +209,59 @@ impl Frame {
             "<svg x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" viewBox=\"{left} {top} {width} {height}\">\n\
              {content}</svg>\n"
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::assert_well_formed;
+
+    fn frame() -> Frame {
+        let (x, y) = (Axis::linear((0.0, 1.0)), Axis::logarithmic((1.0, 100.0)));
+        Frame { left: 100.0, top: 10.0, width: 200.0, height: 100.0, x, y }
+    }
+
+    #[test]
+    fn values_have_their_places_and_broken_ones_none() {
+        let (x, y) = frame().point((0.5, 10.0)).expect("a place");
+        assert!((x - 200.0).abs() < 1e-9 && (y - 60.0).abs() < 1e-9, "{x} {y}");
+        assert!([(f64::NAN, 10.0), (0.5, 0.0), (0.5, f64::INFINITY)].iter().all(|&p| frame().point(p).is_none()));
+    }
+
+    #[test]
+    fn a_line_is_interrupted_and_a_single_point_is_visible() {
+        let points = [(0.0, 10.0), (0.1, 10.0), (0.2, -1.0), (0.3, 10.0)];
+        let line = frame().line(points.into_iter(), "c");
+        assert_eq!(line, "<path class=\"c\" d=\"M100 60L120 60M160 60h0\"/>\n");
+        assert_eq!(frame().line([(0.0, f64::NAN)].into_iter(), "c"), "");
+    }
+
+    #[test]
+    fn of_many_points_in_a_pixel_the_extremes_are_kept() {
+        let points = (0..10_000).map(|k| (0.5 + 1e-7 * f64::from(k), if k == 5000 { 100.0 } else { 10.0 }));
+        let line = frame().line(points, "c");
+        assert!(line.len() < 60 && line.contains("60"), "{line}");
+        let top = frame().down(100.0).map(pixel).expect("a place");
+        assert!(line.contains(&format!(" {top}")), "{line}");
+    }
+
+    #[test]
+    fn a_legend_breaks_its_rows() {
+        let entries: Vec<_> = (0..9).map(|k| Entry::line(format!("a name, number {k}"), "line")).collect();
+        let (content, height) = legend(10.0, 14.0, &entries);
+        assert_eq!(content.matches("<text").count(), 9);
+        assert_eq!(height, 40.0);
+    }
+
+    #[test]
+    fn drawings_are_described_and_texts_escaped() {
+        let axes = frame().axes("x <&\"", "y <&\"");
+        let html = figure(&drawing(120.0, "<t>&\"", "<d>&\"", &(axes + &frame().clip("<g></g>"))), "a caption");
+        assert_well_formed(&html);
+        assert!(
+            html.contains("aria-label=\"&lt;t&gt;&amp;&quot;\"") && html.contains("<desc>&lt;d&gt;&amp;&quot;</desc>")
+        );
+        assert!(html.contains("y &lt;&amp;&quot;") && html.contains("viewBox=\"0 0 920 120\""));
     }
 }

@@ -55,6 +55,16 @@ pub fn percent(value: f64) -> String {
     if (1e-5..1e2).contains(&value) { format!("{} %", two_digits(100.0 * value)) } else { scientific(value) }
 }
 
+/// An error rate or a probability, as in 1.23 %.
+pub fn rate(value: f64) -> String {
+    if value.is_finite() { format!("{:.2} %", 100.0 * value) } else { NOT_FINITE.to_owned() }
+}
+
+/// The size of a square image or grid.
+pub fn size(side: usize) -> String {
+    format!("{side} × {side}")
+}
+
 /// Fixed-point with at most so many decimals, without trailing zeros and without a negative zero.
 pub fn fixed(value: f64, decimals: usize) -> String {
     let mut digits = format!("{value:.decimals$}");
@@ -78,4 +88,31 @@ pub fn power_of_ten(exponent: i32) -> String {
         .map(|c| c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize]))
         .collect::<String>();
     format!("10{raised}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_is_escaped() {
+        assert_eq!(escape("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
+    }
+
+    #[test]
+    fn numbers_are_readable() {
+        assert_eq!([0.002_318, f64::NAN, 0.0].map(scientific), ["2.32e-3", "not finite", "0"]);
+        assert_eq!([0.25, -12.3456, 1.0 / 3.0, -3e-7].map(compact), ["0.25", "−12.35", "0.3333", "−3.00e-7"]);
+        assert_eq!([2.14, 0.996, 12.3, 0.0512, 1.0].map(two_digits), ["2.1", "1.0", "12", "0.051", "1.0"]);
+        assert_eq!([0.0213, 1.5, 3.2e-4].map(percent), ["2.1 %", "150 %", "0.032 %"]);
+        assert_eq!([1e-7, f64::NAN, f64::MAX].map(percent), ["1.00e-7", "not finite", "1.80e308"]);
+        assert_eq!([0.123_45, f64::INFINITY].map(rate), ["12.35 %", "not finite"]);
+        assert_eq!((power_of_ten(-12).as_str(), size(28).as_str()), ("10⁻¹²", "28 × 28"));
+    }
+
+    #[test]
+    fn zero_has_no_sign_and_no_decimals() {
+        assert_eq!([fixed(-1e-9, 3), fixed(1.50, 2), fixed(100.0, 0)], ["0", "1.5", "100"]);
+        assert_eq!([minus("-3e-4"), minus("2")], ["−3e-4", "2"]);
+    }
 }

@@ -7,6 +7,6 @@ pub mod spectrum;
 mod stability;
 
 pub use elliptic::Elliptic;
-pub use green::effective_green;
+pub use green::{LoadSpan, effective_green};
 pub use spectrum::{LinearOperator, Spectrum};
 pub use stability::{QUICK_LIMIT, Stability};

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::StencilPart;
-use crate::report::color::{ColorMap, hex};
-use crate::report::heat::Scale;
-use crate::report::scale::{Axis, Ticks, drawable, extent};
-use crate::report::svg::{self, Frame, label, pixel};
-use crate::report::text::{compact, escape, fixed, minus};
+use super::color::{ColorMap, hex};
+use super::heat::Scale;
+use super::scale::{Axis, Ticks, drawable, extent};
+use super::svg::{self, Frame, label, pixel};
+use super::text::{compact, fixed, minus};
+use maud::html;
 
 /// The largest number of entries that are drawn, and of panels side by side.
 const ENTRIES: usize = 16;
@@ -29,23 +29,42 @@ const INTRODUCTION: &str = "<p>Where does the network look, and what does it tak
                             the image; the circle is the radius. A neighbour acts through a matrix <i>w K</i>, the \
                             kernel times the neighbour's weight in the integral.</p>\n";
 
+/// A learned kernel around one pixel.
+#[derive(Debug, Clone, Default)]
+pub struct Stencil {
+    /// What kernel it is, in plain text.
+    pub title: String,
+    /// The radius of the neighbourhood, in fine pixels.
+    pub radius: f64,
+    /// The pixel at which the kernel is looked at, in pixels.
+    pub x: (f64, f64),
+    /// Where each neighbour lies from there: to the right and downwards, in fine pixels.
+    pub offsets: Vec<(f64, f64)>,
+    /// The width of a neighbour's cell, in fine pixels.
+    pub cell: f64,
+    /// The block w K of each neighbour, row by row.
+    pub blocks: Vec<Vec<f64>>,
+    /// The number of rows and of columns of a block.
+    pub width: usize,
+}
+
 /// A figure per kernel, or nothing without kernels.
-pub fn figures(stencils: &[StencilPart]) -> String {
+pub fn figure(stencils: &[Stencil]) -> String {
     if stencils.is_empty() {
         return String::new();
     }
-    INTRODUCTION.to_owned() + &stencils.iter().map(figure).collect::<String>()
+    INTRODUCTION.to_owned() + &stencils.iter().map(one).collect::<String>()
 }
 
-fn figure(stencil: &StencilPart) -> String {
-    let heading = format!(
-        "<h3>{} <span class=\"aside\">at the pixel ({}, {}), radius {} pixels, {} neighbours</span></h3>\n",
-        escape(&stencil.title),
+fn one(stencil: &Stencil) -> String {
+    let remark = format!(
+        "at the pixel ({}, {}), radius {} pixels, {} neighbours",
         compact(stencil.x.0),
         compact(stencil.x.1),
         compact(stencil.radius),
         stencil.offsets.len()
     );
+    let heading = html! { h3 { (stencil.title) " " span.aside { (remark) } } }.into_string();
     if !stencil.fits() {
         return format!("{heading}<p>The blocks do not fit the neighbours, so there is no picture.</p>\n");
     }
@@ -72,7 +91,7 @@ fn figure(stencil: &StencilPart) -> String {
     heading + &svg::figure(&svg::drawing(height, &title, description, &content), &caption(stencil, entries.len()))
 }
 
-fn caption(stencil: &StencilPart, shown: usize) -> String {
+fn caption(stencil: &Stencil, shown: usize) -> String {
     let (width, total) = (stencil.width, stencil.width * stencil.width);
     let which = if shown < total {
         format!("the {shown} of its {total} entries (row, column) that vary most from neighbour to neighbour")
@@ -95,7 +114,7 @@ struct Edges {
     y: bool,
 }
 
-impl StencilPart {
+impl Stencil {
     /// Whether there is something to draw: a block for each neighbour, and finite places.
     fn fits(&self) -> bool {
         let size = self.width * self.width;
@@ -192,5 +211,71 @@ impl StencilPart {
             by_color.entry(hex(scale.rgb(value))).or_default().push_str(&square);
         }
         by_color.iter().map(|(color, path)| format!("<path fill=\"{color}\" d=\"{path}\"/>\n")).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::{assert_well_formed, text_of};
+
+    /// Three neighbours of one pixel, with 2 × 2 blocks: entry (2, 1) varies most, then (1, 2), (1, 1) and (2, 2).
+    fn stencil() -> Stencil {
+        Stencil {
+            title: "layer".into(),
+            radius: 2.5,
+            x: (13.5, 7.0),
+            offsets: vec![(2.0, 0.0), (0.0, 2.0), (-2.0, -2.0)],
+            cell: 2.0,
+            blocks: vec![vec![0.2, 3.0, -4.0, 1.0], vec![0.1, 0.0, 4.0, 1.0], vec![0.0, 0.0, 0.5, 1.0]],
+            width: 2,
+        }
+    }
+
+    #[test]
+    fn kernels_are_drawn_where_they_act() {
+        let html = figure(&[stencil()]);
+        assert_well_formed(&html);
+        assert!(html.contains("at the pixel (13.5, 7), radius 2.5 pixels, 3 neighbours"));
+        // The first neighbour, to the right, has the largest norm; the second, below, the largest entry (2, 1).
+        let (viridis, red) = (hex(ColorMap::Viridis.rgb(63)), hex(ColorMap::BlueWhiteRed.rgb(63)));
+        let panels: Vec<_> = html.split("<g class=\"cells\"").skip(1).collect();
+        assert_eq!(panels.len(), 1 + 4);
+        assert!(panels[0].contains(&format!("<path fill=\"{viridis}\" d=\"M1 -1h2v2h-2z\"/>")), "‖(0.2, 3, -4, 1)‖");
+        assert!(panels[1].contains(&format!("<path fill=\"{red}\" d=\"M-1 1h2v2h-2z\"/>")));
+        let names = ["(2, 1)", "(1, 2)", "(1, 1)", "(2, 2)"].map(|name| html.find(&format!(">{name}<")).expect(name));
+        assert!(names.is_sorted(), "{names:?}");
+    }
+
+    #[test]
+    fn of_many_entries_those_that_vary_are_shown() {
+        let blocks = (0..3).map(|k| (0..25).map(|entry| f64::from(k * entry)).collect()).collect();
+        let html = figure(&[Stencil { width: 5, blocks, ..stencil() }]);
+        assert!(html.contains("the 16 of its 25 entries") && html.contains(">(5, 5)<") && !html.contains(">(1, 1)<"));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_explained() {
+        assert_eq!(figure(&[]), "");
+        let mut short = stencil();
+        short.blocks.pop();
+        for broken in [short, Stencil { radius: f64::NAN, ..stencil() }, Stencil { cell: 0.0, ..stencil() }] {
+            let html = figure(&[broken]);
+            assert!(
+                html.contains("so there is no picture") && !html.contains("‖w K‖") && !text_of(&html).contains("NaN")
+            );
+        }
+        let mut grey = stencil();
+        grey.blocks[0][1] = f64::INFINITY;
+        let html = figure(&[grey]);
+        assert_well_formed(&html);
+        assert!(html.contains("Grey squares") && !text_of(&html).contains("inf"));
+    }
+
+    #[test]
+    fn titles_are_escaped() {
+        let html = figure(&[Stencil { title: "<t>&\"".into(), ..stencil() }]);
+        assert_well_formed(&html);
+        assert!(!html.contains("<t>") && html.contains("&lt;t&gt;&amp;&quot;"));
     }
 }

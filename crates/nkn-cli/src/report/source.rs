@@ -1,0 +1,418 @@
+//! Where a report comes from: what a run folder holds, and what its networks say when they are asked.
+//!
+//! All that the report knows of the library is here; the sections know plain numbers only.
+
+use super::confusion::Answers;
+use super::curves::{Curve, Line};
+use super::errors::{ErrorRow, Errors};
+use super::fields::FieldComparison;
+use super::green::{Green, Kernels};
+use super::mistakes::{self, TILES};
+use super::samples::Sample;
+use super::spectrum::Spectrum;
+use super::stencils::Stencil;
+use super::text::{rate, scientific, size};
+use super::{Report, render};
+use anyhow::{Context, Result, ensure};
+use nkn::analysis::{Elliptic, LoadSpan, QUICK_LIMIT, Stability, effective_green};
+use nkn::domain::Domain;
+use nkn::field::images::Resampler;
+use nkn::field::{Samples, relative_l2};
+use nkn::io::write_atomically;
+use nkn::model::{Block, Kind, Model, Predicting};
+use nkn::problem::poisson;
+use nkn::run::{Data, Problem, RunConfig, RunFolder, RunResults};
+use nkn::task::{ImageSplits, Mistake, TestSet, mistakes};
+use nkn::train::{LossKind, Measure};
+use std::path::{Path, PathBuf};
+
+/// The largest number of nodes along a side at which a report shows fields; `nkn eval` has no limit.
+const FINEST: usize = 61;
+
+/// The share of the variance of the loads that the functions carry on which Green's functions are compared.
+const LOADS: f64 = 0.9999;
+
+/// Writes the report of a run into its folder.
+pub fn write(run: &Path) -> Result<PathBuf> {
+    let path = run.join("report.html");
+    write_atomically(&path, render(&of(&RunFolder::open(run)?)?).as_bytes())?;
+    Ok(path)
+}
+
+/// The name of a run: its folder's own, for pages travel and paths do not.
+fn name(run: &Path) -> String {
+    run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// What a run has learned.
+fn of(folder: &RunFolder) -> Result<Report> {
+    let config = folder.config()?;
+    let data = config.data.load_with(&crate::progress::generating())?;
+    let models = folder.depths().into_iter().map(|depth| folder.model_at(depth)).collect::<nkn::Result<Vec<_>>>()?;
+    ensure!(!models.is_empty(), "{}: no depth is finished\n  hint: continue it with --resume", folder.path().display());
+    let results = folder.results()?.context("a finished depth has results")?;
+    let depths = match models.as_slice() {
+        [.., only] if models.len() == 1 => config.model.title(only.depth()),
+        [first, .., last] => {
+            format!("{}, depths {} to {}", config.model.kind.to_string().to_uppercase(), first.depth(), last.depth())
+        }
+        _ => String::new(),
+    };
+    let deepest = &models[models.len() - 1];
+    let report = Report {
+        title: format!("{}: {depths}", config.data.problem.title()),
+        summary: summary(&config, &results).unwrap_or_default(),
+        facts: facts(folder, &config, &data, &results),
+        curves: curves(folder, &config, &models)?,
+        spectra: spectra(&models, &data)?,
+        notes: notes(&config, &data),
+        ..Report::default()
+    };
+    match &data {
+        Data::Functions { train, test } => of_functions(report, &config, &models, deepest, (train, test.as_ref())),
+        Data::Images(splits) => of_images(report, &config, deepest, splits, &results),
+    }
+}
+
+/// What the last depth reaches, in a sentence.
+fn summary(config: &RunConfig, results: &RunResults) -> Option<String> {
+    let last = results.depths.last()?;
+    let is_at_home = |m: &&Measure| m.resolution == results.resolution || m.metric == "relative_l2";
+    let measure = last.measures.iter().filter(is_at_home).max_by_key(|measure| measure.split == "test")?;
+    let Measure { split, resolution, value, .. } = measure;
+    Some(if config.data.problem.is_images() {
+        let measure = last.measures.iter().find(|m| m.resolution == results.resolution)?;
+        let (wrong, size) = (rate(measure.value), size(*resolution));
+        format!("Of the {} images of {size} pixels, {wrong} are taken for another class.", measure.split)
+    } else {
+        let (depth, error) = (last.depth, scientific(*value));
+        let set = if split == "test" { "test" } else { "training" };
+        format!("At depth {depth} the network predicts the {set} functions with a mean relative L² error of {error}.")
+    })
+}
+
+fn facts(folder: &RunFolder, config: &RunConfig, data: &Data, results: &RunResults) -> Vec<(String, String)> {
+    let samples = match data {
+        Data::Functions { train, test } => {
+            let test = test.as_ref().map_or(0, Samples::count);
+            format!("{} to train, {test} to test, {} nodes", train.count(), train.nodes())
+        }
+        Data::Images(splits) => format!("{} of {} pixels to train", splits.train.count, size(splits.side)),
+    };
+    let last = results.depths.last();
+    let batch = config.train.batch.map_or("all samples".to_string(), |batch| batch.to_string());
+    let facts = [
+        ("run", name(folder.path())),
+        ("network", config.model.title(last.map_or(1, |result| result.depth))),
+        ("parameters", results.parameters.to_string()),
+        ("samples", samples),
+        ("quadrature", config.model.quadrature.to_string()),
+        ("epochs", format!("{}, batches of {batch}", last.map_or(0, |result| result.epochs))),
+        ("optimiser", format!("{:?}", config.train.optimiser).to_lowercase()),
+        ("seed", config.train.seed.to_string()),
+        ("training time", last.map_or("unknown".into(), |result| format!("{:.0} s", result.seconds))),
+    ];
+    let has_rule = config.model.uses_kernel();
+    let shown = facts.into_iter().filter(|(name, _)| has_rule || *name != "quadrature");
+    shown.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// What a network on functions has learned.
+fn of_functions(
+    report: Report,
+    config: &RunConfig,
+    models: &[Model],
+    deepest: &Model,
+    (train, test): (&Samples, Option<&Samples>),
+) -> Result<Report> {
+    Ok(Report {
+        errors: errors(config, models, train, test)?,
+        samples: test.map_or(Ok(Vec::new()), |test| samples(deepest, test))?,
+        fields: test.map_or(Ok(Vec::new()), |test| fields(config, deepest, test))?,
+        green: green(config, deepest, train)?,
+        ..report
+    })
+}
+
+/// The training error, which is the loss if that is a relative error, and the test error of each depth.
+fn curves(folder: &RunFolder, config: &RunConfig, models: &[Model]) -> Result<Vec<Curve>> {
+    let records = folder.metrics()?;
+    let loss = if config.train.loss == LossKind::RelativeL2 { "relative_l2" } else { "loss" };
+    let error = if config.data.problem.is_images() { "error_rate" } else { "relative_l2" };
+    let side = config.data.resolution;
+    let line = |depth: usize, is_train: bool, metric: &str, shown: &str| {
+        let own = records.iter().filter(|r| {
+            let m = &r.measure;
+            let is_home = is_train || side.is_none_or(|side| m.resolution == side);
+            r.depth == depth && (m.split == "train") == is_train && m.metric == metric && is_home
+        });
+        // Several test sets, and the last epoch's final measures: the first of an epoch is the one that is followed.
+        let mut points: Vec<(f64, f64)> = own.map(|record| (record.epoch as f64, record.measure.value)).collect();
+        points.dedup_by_key(|point| point.0);
+        Line { metric: shown.into(), split: if is_train { "train" } else { "test" }.into(), points }
+    };
+    let curve = |depth: usize| {
+        let lines = [line(depth, true, "loss", loss), line(depth, false, error, error)];
+        Curve { depth, lines: lines.into_iter().filter(|line| !line.points.is_empty()).collect() }
+    };
+    Ok(models.iter().map(|model| curve(model.depth())).collect())
+}
+
+/// The numbers of the best, the median and the worst sample.
+fn picks(errors: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..errors.len()).collect();
+    order.sort_by(|&a, &b| errors[a].total_cmp(&errors[b]));
+    let mut picks = vec![order[0], order[order.len() / 2], order[order.len() - 1]];
+    picks.dedup();
+    picks
+}
+
+/// Three test samples on a line.
+fn samples(model: &Model, test: &Samples) -> Result<Vec<Sample>> {
+    let ([input], 1) = (model.config().fields.as_slice(), test.domain().dim()) else { return Ok(Vec::new()) };
+    let nodes = test.nodes();
+    let (prediction, truth) = (model.predict(test)?, test.output_values()?);
+    let errors = relative_l2(&prediction, truth, nodes);
+    let input = &test.field(input)?.values;
+    let sample = |index: usize| {
+        let of = |values: &[f64]| values[index * nodes..(index + 1) * nodes].to_vec();
+        Sample {
+            index,
+            x: test.domain().coordinates(),
+            input: of(input),
+            truth: of(truth),
+            prediction: of(&prediction),
+            relative_l2: errors[index],
+        }
+    };
+    Ok(picks(&errors).into_iter().map(sample).collect())
+}
+
+/// Other resolutions at which nkn can generate the test samples.
+fn other_resolutions(config: &RunConfig) -> Vec<usize> {
+    match (config.data.problem, config.data.resolution) {
+        (Problem::Poisson, _) => {
+            let intervals = config.data.points - 1;
+            let resolutions = [intervals / 2 + 1, 2 * intervals + 1, 4 * intervals + 1];
+            resolutions.into_iter().filter(|&points| points >= 3).collect()
+        }
+        (Problem::Darcy, Some(trained)) => {
+            let fits = |&side: &usize| side <= FINEST && (config.data.fine - 1).is_multiple_of(side - 1);
+            [2, 4].map(|factor| factor * (trained - 1) + 1).into_iter().filter(fits).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Three test samples in the plane, at the resolution of training and at finer ones.
+fn fields(config: &RunConfig, model: &Model, test: &Samples) -> Result<Vec<FieldComparison>> {
+    if test.domain().dim() != 2 || !matches!(test.domain(), Domain::Grid(_)) {
+        return Ok(Vec::new());
+    }
+    let picks = picks(&relative_l2(&model.predict(test)?, test.output_values()?, test.nodes()));
+    let mut result = comparisons(model, test, &picks)?;
+    for finer in config.data.tests_at(&other_resolutions(config), &|_, _| {})? {
+        result.extend(comparisons(model, &finer, &picks)?);
+    }
+    result.sort_by_key(|comparison| picks.iter().position(|&pick| pick == comparison.index));
+    Ok(result)
+}
+
+/// Some samples of a set in the plane beside the model's predictions.
+pub fn comparisons(model: &Model, set: &Samples, picks: &[usize]) -> Result<Vec<FieldComparison>> {
+    let (Domain::Grid(grid), Some(input_name)) = (set.domain(), model.config().fields.first()) else {
+        return Ok(Vec::new());
+    };
+    let samples = set.select(picks);
+    let nodes = samples.nodes();
+    let (prediction, truth) = (model.predict(&samples)?, samples.output_values()?);
+    let errors = relative_l2(&prediction, truth, nodes);
+    let input = &samples.field(input_name)?.values;
+    let (lower, upper) = (grid.lower(), grid.upper());
+    let comparison = |(place, &index): (usize, &usize)| {
+        let of = |values: &[f64]| values[place * nodes..(place + 1) * nodes].to_vec();
+        FieldComparison {
+            index,
+            resolution: grid.shape()[0],
+            shape: [grid.shape()[0], grid.shape()[1]],
+            extent: [lower[0], upper[0], lower[1], upper[1]],
+            input_name: input_name.clone(),
+            input: of(input),
+            truth: of(truth),
+            prediction: of(&prediction),
+            relative_l2: errors[place],
+        }
+    };
+    Ok(picks.iter().enumerate().map(comparison).collect())
+}
+
+/// What a network has learned whose output is affine in its one input on a line.
+fn green(config: &RunConfig, model: &Model, train: &Samples) -> Result<Option<Green>> {
+    let ([load], [], Kind::Nkn, Domain::Grid(grid)) =
+        (&model.config().fields[..], &model.config().kernel_fields[..], config.model.kind, train.domain())
+    else {
+        return Ok(None);
+    };
+    if grid.dim() != 1 {
+        return Ok(None);
+    }
+    let x = grid.coordinates();
+    let exact = |x_i: f64| x.iter().map(move |&x_j| poisson::green(x_i, x_j));
+    let exact =
+        if config.data.problem == Problem::Poisson { x.iter().copied().flat_map(exact).collect() } else { Vec::new() };
+    let everywhere = Kernels { learned: effective_green(model, train.domain())?, exact };
+    let span = LoadSpan::new(&x, &train.field(load)?.values, LOADS)?;
+    let on_loads = match span.dimension() {
+        0 => Kernels::default(),
+        _ => Kernels { learned: span.project(&everywhere.learned), exact: span.project(&everywhere.exact) },
+    };
+    Ok(Some(Green { x, depth: model.depth(), on_loads, dimension: span.dimension(), everywhere }))
+}
+
+/// Unknowns of the operator behind the layers.
+fn unknowns(config: &nkn::model::ModelConfig, data: &Data) -> usize {
+    let nodes = match data {
+        Data::Functions { train, .. } => train.nodes(),
+        Data::Images(splits) => splits.side * splits.side,
+    };
+    config.width * nodes
+}
+
+/// The spectrum of each depth on the first training sample, or on images; beyond some thousand unknowns it takes a minute per depth, and `nkn spectrum` finds it on
+/// request.
+fn spectra(models: &[Model], data: &Data) -> Result<Vec<Spectrum>> {
+    let of = |model: &Model| -> Result<Spectrum> {
+        let operator = match data {
+            Data::Functions { train, .. } => Elliptic::new(model, train)?,
+            Data::Images(splits) => Elliptic::of_images(model, splits.side, 0)?,
+        };
+        let found = Stability::of(model, &operator)?;
+        Ok(Spectrum {
+            depth: model.depth(),
+            step: found.step,
+            amplification: found.amplification(),
+            smallest_symmetric: found.spectrum.smallest_symmetric,
+            stable_from: found.stable_from,
+            eigenvalues: found.spectrum.eigenvalues,
+        })
+    };
+    let has_one = |model: &&Model| model.config().uses_kernel() && unknowns(model.config(), data) <= QUICK_LIMIT;
+    models.iter().filter(has_one).map(of).collect()
+}
+
+/// Every depth on the training samples and on the test samples at every resolution.
+fn errors(config: &RunConfig, models: &[Model], train: &Samples, test: Option<&Samples>) -> Result<Errors> {
+    let others = config.data.tests_at(&other_resolutions(config), &|_, _| {})?;
+    let tests = test.into_iter().chain(&others).map(|test| ("test", test));
+    let sets: Vec<_> = std::iter::once(("train", train)).chain(tests).collect();
+    let mut rows = Vec::new();
+    for model in models {
+        for &(split, samples) in &sets {
+            let measures = model.measures(samples, split, None, &Predicting::default())?;
+            rows.extend(measures.iter().map(|measure| row(model.depth(), measure)));
+        }
+    }
+    let is_square = matches!(train.domain(), Domain::Grid(grid) if grid.dim() == 2);
+    Ok(Errors { trained_at: train.domain().resolution(), is_square, rows })
+}
+
+/// A measure as it stands on the page.
+fn row(depth: usize, measure: &Measure) -> ErrorRow {
+    ErrorRow {
+        metric: measure.metric.clone(),
+        depth,
+        quadrature: String::new(),
+        split: measure.split.clone(),
+        resolution: measure.resolution,
+        value: measure.value,
+    }
+}
+
+fn notes(config: &RunConfig, data: &Data) -> Vec<String> {
+    let mut notes = Vec::new();
+    if matches!(data, Data::Functions { .. }) {
+        let words = "Errors are means over the samples of ‖û − u‖ / ‖u‖ on physical values; the weights are those with \
+            the lowest training error.";
+        notes.push(words.to_owned());
+    }
+    if config.model.uses_kernel() && unknowns(&config.model, data) > QUICK_LIMIT {
+        notes.push("The operator is too large for its spectrum to be computed here: see `nkn spectrum`.".into());
+    }
+    notes
+}
+
+/// What a network on images has learned.
+fn of_images(
+    report: Report,
+    config: &RunConfig,
+    model: &Model,
+    splits: &ImageSplits,
+    results: &RunResults,
+) -> Result<Report> {
+    let first = splits.tests.first().context("there are no test images")?;
+    let answers = splits.tested_at.iter().map(|&side| answers(model, first, side, side == splits.side));
+    let rows = |result: &nkn::train::DepthResult| {
+        let depth = result.depth;
+        result.measures.iter().map(move |measure| row(depth, measure)).collect::<Vec<_>>()
+    };
+    Ok(Report {
+        errors: Errors {
+            trained_at: splits.side,
+            is_square: true,
+            rows: results.depths.iter().flat_map(rows).collect(),
+        },
+        classes: config.data.problem.classes().iter().map(|&name| name.to_owned()).collect(),
+        answers: answers.collect::<Result<_>>()?,
+        stencils: stencils(model, splits.side)?,
+        ..report
+    })
+}
+
+/// What a network answers to images of a size, and its most confident mistakes as it saw them.
+fn answers(model: &Model, test: &TestSet, side: usize, is_training: bool) -> Result<Answers> {
+    let found = model.classify(&test.images, side, &Predicting::default())?;
+    let mut wrong = mistakes(&found, &test.images);
+    wrong.sort_by(|a, b| b.answer.probability.total_cmp(&a.answer.probability).then(a.image.cmp(&b.image)));
+    let classes = 1 + test.images.labels.iter().map(|&label| usize::from(label)).max().unwrap_or(0);
+    let classes = classes.max(1 + found.iter().map(|answer| answer.class).max().unwrap_or(0)).max(10);
+    let mut confusion = vec![vec![0; classes]; classes];
+    for (answer, &truth) in found.iter().zip(&test.images.labels) {
+        confusion[usize::from(truth)][answer.class] += 1;
+    }
+    let resampler = Resampler::new(test.images.side, side)?;
+    let mistake = |mistake: &Mistake| {
+        let values = test.images.values(&[mistake.image], &resampler);
+        mistakes::Mistake {
+            pixels: values.iter().map(|value| (255.0 * value).round().clamp(0.0, 255.0) as u8).collect(),
+            channels: test.images.channels,
+            truth: mistake.truth,
+            predicted: mistake.answer.class,
+            probability: f64::from(mistake.answer.probability),
+        }
+    };
+    let error_rate = wrong.len() as f64 / test.images.count.max(1) as f64;
+    let mistakes = wrong.iter().take(TILES).map(mistake).collect();
+    Ok(Answers { side, is_training, error_rate, confusion, mistakes })
+}
+
+/// The kernels in the middle of the image.
+fn stencils(model: &Model, side: usize) -> Result<Vec<Stencil>> {
+    let titles: Vec<String> = match model.config().block {
+        _ if !model.config().uses_kernel() => Vec::new(),
+        Block::Nkn => (1..=model.depth()).map(|step| format!("Step {step} of the nonlocal block")).collect(),
+        _ => vec!["The kernel in the middle of the image".into()],
+    };
+    let one = |(step, title): (usize, String)| -> Result<Stencil> {
+        let found = model.stencil(step, (side / 2, side / 2))?;
+        Ok(Stencil {
+            title,
+            radius: found.radius,
+            x: (found.at.1, found.at.0),
+            offsets: found.offsets.iter().map(|&(rows, columns)| (columns, rows)).collect(),
+            cell: found.cell,
+            blocks: found.blocks,
+            width: model.config().width,
+        })
+    };
+    titles.into_iter().enumerate().map(one).collect()
+}
