@@ -29,8 +29,8 @@ pub struct Global {
     #[arg(long, global = true)]
     pub json: bool,
     /// Where to compute
-    #[arg(long, global = true, default_value = "cpu", value_parser = ["cpu"])]
-    pub device: String,
+    #[arg(long, global = true, default_value = "cpu")]
+    pub device: nkn::Device,
 }
 
 /// What nkn can do.

@@ -2,7 +2,6 @@
 
 use crate::Global;
 use indicatif::{ProgressBar, ProgressStyle};
-use nkn::classify::Happening;
 use nkn::problem::images::{Progress as Preparation, Step};
 use nkn::train::Event;
 use std::io::IsTerminal;
@@ -103,20 +102,24 @@ pub struct Progress {
     bar: Option<ProgressBar>,
     depth: usize,
     epochs: usize,
+    /// Steps done when the clock began, and when that was.
     begun: Option<(usize, Instant)>,
     spoken: Instant,
+    /// Loss and test error of the last epoch.
+    message: String,
 }
 
 impl Progress {
     /// For this terminal.
     pub fn new(global: &Global) -> Self {
         let bar = (std::io::stderr().is_terminal() && !global.json).then(|| {
-            let style = "L = {prefix:<3} {bar:30} {pos}/{len} epochs  {msg}  {eta} left";
+            let style = "L = {prefix:<3} {bar:30} {pos}/{len} steps  {msg}  {eta} left";
             let bar = ProgressBar::new(1);
             bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Self { json: global.json, bar, depth: 0, epochs: 0, begun: None, spoken: Instant::now() }
+        let message = String::new();
+        Self { json: global.json, bar, depth: 0, epochs: 0, begun: None, spoken: Instant::now(), message }
     }
 
     /// Takes an event.
@@ -124,121 +127,60 @@ impl Progress {
         match event {
             Event::Depth { depth, epochs, work } => {
                 (self.depth, self.epochs, self.begun) = (*depth, *epochs, None);
-                let line = format!("L = {depth}: {:.2} GFLOP a step, about {:.0} MB", work.gflop, work.bytes / 1e6);
-                match &self.bar {
-                    Some(bar) => bar.println(line),
-                    None if self.json => {}
-                    None => eprintln!("{line}"),
-                }
+                self.message.clear();
+                self.say(format!("L = {depth}: {:.2} GFLOP a step, about {:.0} MB", work.gflop, work.bytes / 1e6));
                 if let Some(bar) = &self.bar {
                     bar.reset();
-                    bar.set_length(*epochs as u64);
                     bar.set_prefix(depth.to_string());
                 }
             }
-            Event::Epoch { state, loss, test } => {
+            Event::Step { state, steps } => self.step(state.epoch, state.step, *steps),
+            Event::Epoch { loss, test, .. } => {
                 let test = test.map_or(String::new(), |error| format!("  test error {error:.2e}"));
-                let message = format!("loss {loss:.3e}{test}");
-                if let Some(bar) = &self.bar {
-                    bar.set_position(state.epoch as u64);
-                    bar.set_message(message);
-                } else if !self.json {
-                    let (first, begun) = *self.begun.get_or_insert((state.epoch, Instant::now()));
-                    if self.spoken.elapsed() >= INTERVAL && state.epoch > first {
-                        let pace = begun.elapsed().as_secs_f64() / (state.epoch - first) as f64;
-                        let left = pace * (self.epochs - state.epoch) as f64;
-                        eprintln!(
-                            "L = {}  epoch {}/{}  {message}  {left:.0} s left",
-                            self.depth, state.epoch, self.epochs
-                        );
-                        self.spoken = Instant::now();
-                    }
-                }
+                self.message = format!("loss {loss:.3e}{test}");
             }
             Event::Finished { result, .. } => {
                 if self.json {
                     println!("{}", serde_json::to_string(result).unwrap_or_default());
                     return;
                 }
-                let test = result.test.map_or(String::new(), |error| format!(", test {error:.3e}"));
-                let line = format!(
-                    "L = {}: relative L2 error train {:.3e}{test} after {} epochs, {:.0} s in all",
-                    result.depth, result.train, result.epochs, result.seconds
-                );
-                match &self.bar {
-                    Some(bar) => bar.println(line),
-                    None => eprintln!("{line}"),
+                let (epochs, seconds) = (result.epochs, result.seconds);
+                self.say(format!("L = {}: {epochs} epochs, {seconds:.0} s in all", result.depth));
+                for m in result.measures.iter().filter(|m| m.metric != "relative_l2_squared") {
+                    let value = match m.metric.as_str() {
+                        "error_rate" => format!("{:.2} % wrong", 100.0 * m.value),
+                        _ => format!("relative L2 error {:.3e}", m.value),
+                    };
+                    self.say(format!("  {} at {}: {value}", m.split, m.resolution));
                 }
             }
             Event::Records(_) | Event::Checkpoint(_) => {}
         }
     }
 
-    /// Removes the bar.
-    pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+    fn say(&self, line: String) {
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None if self.json => {}
+            None => eprintln!("{line}"),
         }
     }
-}
 
-/// Shows the training of an image classifier.
-pub struct ImageProgress {
-    json: bool,
-    bar: Option<ProgressBar>,
-    name: String,
-    epochs: usize,
-    begun: Option<(usize, Instant)>,
-    spoken: Instant,
-}
-
-impl ImageProgress {
-    /// For this terminal.
-    pub fn new(global: &Global, name: &str, epochs: usize) -> Self {
-        let bar = (std::io::stderr().is_terminal() && !global.json).then(|| {
-            let bar = ProgressBar::new(1);
-            let style = "{prefix} {bar:30} {pos}/{len} steps  {msg}  {eta} left";
-            bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
-            bar.set_prefix(name.to_string());
-            bar
-        });
-        Self { json: global.json, bar, name: name.into(), epochs, begun: None, spoken: Instant::now() }
-    }
-
-    /// Takes an event.
-    pub fn show(&mut self, event: &Happening) {
-        match event {
-            Happening::Step { state, steps } => {
-                let done = state.epoch * steps + state.step;
-                if let Some(bar) = &self.bar {
-                    bar.set_length((self.epochs * steps) as u64);
-                    bar.set_position(done as u64);
-                    return;
-                }
-                let (first, begun) = *self.begun.get_or_insert((done, Instant::now()));
-                if self.spoken.elapsed() >= INTERVAL && done > first && !self.json {
-                    let pace = begun.elapsed().as_secs_f64() / (done - first) as f64;
-                    let left = pace * (self.epochs * steps - done) as f64;
-                    let (epoch, epochs) = (state.epoch + 1, self.epochs);
-                    eprintln!("{}  epoch {epoch}/{epochs}  step {}/{steps}  {left:.0} s left", self.name, state.step);
-                    self.spoken = Instant::now();
-                }
-            }
-            Happening::Epoch(record) => {
-                let line = format!(
-                    "{}  epoch {}: loss {:.4}, {:.2} % of the test images wrong",
-                    self.name,
-                    record.epoch,
-                    record.loss,
-                    100.0 * record.error_rate
-                );
-                match &self.bar {
-                    Some(bar) => bar.println(line),
-                    None if self.json => println!("{}", serde_json::to_string(record).unwrap_or_default()),
-                    None => eprintln!("{line}"),
-                }
-            }
-            Happening::Checkpoint(_) => {}
+    fn step(&mut self, epoch: usize, step: usize, steps: usize) {
+        let (done, all) = (epoch * steps + step, self.epochs * steps);
+        if let Some(bar) = &self.bar {
+            bar.set_length(all as u64);
+            bar.set_position(done as u64);
+            bar.set_message(self.message.clone());
+            return;
+        }
+        let (first, begun) = *self.begun.get_or_insert((done, Instant::now()));
+        if self.spoken.elapsed() >= INTERVAL && done > first {
+            let left = begun.elapsed().as_secs_f64() / (done - first) as f64 * (all - done) as f64;
+            let (depth, epochs, message) = (self.depth, self.epochs, &self.message);
+            let step = if steps > 1 { format!("  step {step}/{steps}") } else { String::new() };
+            self.say(format!("L = {depth}  epoch {epoch}/{epochs}{step}  {message}  {left:.0} s left"));
+            self.spoken = Instant::now();
         }
     }
 

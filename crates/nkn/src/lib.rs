@@ -33,7 +33,7 @@ pub mod domain;
 mod engine;
 mod error;
 pub mod field;
-mod fit;
+pub mod fit;
 pub mod io;
 mod kernel;
 mod linalg;

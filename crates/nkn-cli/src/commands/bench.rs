@@ -5,16 +5,15 @@ use crate::report::growth::Growth;
 use crate::report::{Report, render};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use nkn::Device;
+use nkn::Images;
 use nkn::domain::Quadrature;
-use nkn::field::Samples;
+use nkn::field::images::CLASSES;
 use nkn::io::write_atomically;
-pub use nkn::model::peak_gflops;
-use nkn::model::{ModelConfig, Work};
+use nkn::model::{Kind, ModelConfig, Work};
 use nkn::problem::darcy;
-use nkn::run::DataConfig;
+use nkn::run::{Data, DataConfig, Problem, RunConfig, peak_gflops, time_predictions, time_steps};
 use nkn::seed::Seed;
-use nkn::train::{TrainConfig, Trainer};
+use nkn::task::ImageSplits;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -114,9 +113,6 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     if matches!(options.name, Name::Growth) {
         return growth(global, options, peak);
     }
-    if matches!(options.name, Name::Mnist | Name::Preresnet) {
-        return images(global, options, peak);
-    }
     let case = Case::new(options)?;
     for &depth in &case.depths {
         anyhow::ensure!(depth > 0, "--depth: expected 1 or more, got 0");
@@ -128,7 +124,12 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
             global,
             &Line {
                 bench: case.name,
-                case: format!("{mode} depth={depth} batch={} resolution={}", case.samples.count(), case.resolution),
+                case: format!(
+                    "{mode} {}depth={depth} batch={} resolution={}",
+                    case.extra,
+                    case.data.count(),
+                    case.data.resolution()
+                ),
                 seconds,
                 gflop: work.gflop,
                 share_of_peak: work.gflop / seconds / peak,
@@ -156,34 +157,6 @@ fn show(global: &Global, line: &Line) {
     }
 }
 
-/// Image networks.
-fn images(global: &Global, options: &Options, mut peak: f64) -> Result<ExitCode> {
-    let batch = options.batch.unwrap_or(128);
-    anyhow::ensure!(batch > 0, "--batch: expected 1 or more, got 0");
-    let is_mnist = matches!(options.name, Name::Mnist);
-    let depths = if options.depth.is_empty() || !is_mnist { vec![2] } else { options.depth.clone() };
-    for depth in depths {
-        anyhow::ensure!(depth > 0, "--depth: expected 1 or more, got 0");
-        let (bench, case, what) = if is_mnist {
-            let case = super::bench_images::Case::mnist(options.radius, depth, options.quadrature, batch)?;
-            ("mnist", case, format!("radius={} depth={depth} batch={batch}", options.radius))
-        } else {
-            ("preresnet", super::bench_images::Case::preresnet(batch)?, format!("batch={batch}"))
-        };
-        let repeats = options.repeats.unwrap_or(10);
-        let (mode, measured) = match options.mode {
-            Mode::Train => ("train", case.train(repeats)?),
-            Mode::Predict => ("predict", case.predict(repeats)?),
-        };
-        peak = peak.max(peak_gflops());
-        let share_of_peak = measured.gflop / measured.seconds / peak;
-        let (seconds, gflop) = (measured.seconds, measured.gflop);
-        let case = format!("{mode} {what}");
-        show(global, &Line { bench, case, seconds, gflop, share_of_peak, peak_rss_mb: peak_rss_mb() });
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
 /// Steps at several sizes and depths, and how their time grows.
 fn growth(global: &Global, options: &Options, peak: f64) -> Result<ExitCode> {
     let batch = options.batch.unwrap_or(10);
@@ -191,7 +164,7 @@ fn growth(global: &Global, options: &Options, peak: f64) -> Result<ExitCode> {
     let mut measure = |side: usize, depth: usize| -> Result<f64> {
         let mut case = Case::darcy(options, batch, side)?;
         // Eight neighbours at any spacing.
-        case.model.radius = Some(1.5 / (side - 1) as f64);
+        case.config.model.radius = Some(1.5 / (side - 1) as f64);
         let (seconds, work) = case.measure(options, depth)?;
         let line = Line {
             bench: "growth",
@@ -257,84 +230,92 @@ fn exponent(points: &[(f64, f64)]) -> f64 {
 /// A problem at one size.
 struct Case {
     name: &'static str,
-    model: ModelConfig,
-    samples: Samples,
-    resolution: usize,
+    config: RunConfig,
+    data: Data,
+    /// What else tells this case from others.
+    extra: String,
     depths: Vec<usize>,
     repeats: usize,
 }
 
 impl Case {
     fn new(options: &Options) -> Result<Self> {
-        let depths = |usual: &[usize]| if options.depth.is_empty() { usual.to_vec() } else { options.depth.clone() };
-        let (usual_resolution, usual_batch) = match options.name {
-            Name::Darcy => (16, 10),
-            Name::Fno => (16, 20),
-            _ => (101, 500),
+        let (usual_resolution, usual_batch, usual_depths, usual_repeats): (_, _, &[usize], _) = match options.name {
+            Name::Darcy => (16, 10, &[16], 3),
+            Name::Fno => (16, 20, &[4], 20),
+            Name::Mnist => (28, 128, &[2], 10),
+            Name::Preresnet => (32, 128, &[2], 10),
+            _ => (101, 500, &[1, 32], 20),
         };
         let resolution = options.resolution.unwrap_or(usual_resolution);
         let batch = options.batch.unwrap_or(usual_batch);
         anyhow::ensure!(batch > 0, "--batch: expected 1 or more, got 0");
-        if matches!(options.name, Name::Darcy) {
-            return Ok(Self { depths: depths(&[16]), ..Self::darcy(options, batch, resolution)? });
-        }
-        if matches!(options.name, Name::Fno) {
-            return Ok(Self {
-                name: "fno",
-                model: ModelConfig::fno_2d(),
-                depths: depths(&[4]),
-                repeats: options.repeats.unwrap_or(20),
-                ..Self::darcy(options, batch, resolution)?
-            });
-        }
-        Ok(Self {
-            name: "poisson",
-            model: ModelConfig { fields: vec!["f".into()], ..ModelConfig::default() },
-            samples: DataConfig { points: resolution, train_samples: batch, ..DataConfig::default() }.load()?.train,
-            resolution,
-            depths: depths(&[1, 32]),
-            repeats: options.repeats.unwrap_or(20),
-        })
+        let case = match options.name {
+            Name::Darcy => Self::darcy(options, batch, resolution)?,
+            Name::Fno => {
+                let case = Self::darcy(options, batch, resolution)?;
+                Self { name: "fno", config: RunConfig { model: ModelConfig::fno_2d(), ..case.config }, ..case }
+            }
+            Name::Mnist => {
+                let (radius, quadrature) = (Some(options.radius), options.quadrature);
+                let model = ModelConfig { radius, quadrature, ..ModelConfig::images() };
+                let extra = format!("radius={} ", options.radius);
+                Self { extra, ..Self::images("mnist", model, resolution, 1, batch)? }
+            }
+            Name::Preresnet => {
+                let model = ModelConfig { kind: Kind::Preresnet, ..ModelConfig::images() };
+                Self::images("preresnet", model, resolution, 3, batch)?
+            }
+            _ => {
+                let config = RunConfig {
+                    data: DataConfig { points: resolution, train_samples: batch, ..DataConfig::default() },
+                    ..RunConfig::default()
+                };
+                let data = config.data.load()?;
+                Self::of("poisson", config.resolve(&data)?, data)
+            }
+        };
+        let depths = if options.depth.is_empty() { usual_depths } else { &options.depth };
+        let repeats = options.repeats.unwrap_or(usual_repeats);
+        let mut case = Self { depths: depths.to_vec(), repeats, ..case };
+        case.config.train.memory_gib = options.memory_gib;
+        Ok(case)
     }
 
-    fn darcy(options: &Options, batch: usize, resolution: usize) -> Result<Self> {
-        Ok(Self {
-            name: "darcy",
-            model: ModelConfig { quadrature: options.quadrature, ..ModelConfig::darcy() },
-            samples: darcy_samples(batch, resolution)?,
-            resolution,
-            depths: Vec::new(),
-            repeats: options.repeats.unwrap_or(3),
-        })
+    fn of(name: &'static str, config: RunConfig, data: Data) -> Self {
+        Self { name, config, data, extra: String::new(), depths: Vec::new(), repeats: 3 }
+    }
+
+    /// Darcy samples, solved on a grid twice as fine: good enough to measure with.
+    fn darcy(options: &Options, batch: usize, side: usize) -> Result<Self> {
+        let train = darcy::generate(Seed::new(0), 0, batch, 2 * side - 1, &|_| {})?.coarsen(side)?;
+        let model = ModelConfig { quadrature: options.quadrature, ..ModelConfig::darcy() };
+        let config = RunConfig { model, ..RunConfig::default() };
+        Ok(Self::of("darcy", config, Data::Functions { train, test: None }))
+    }
+
+    /// Random images.
+    fn images(name: &'static str, model: ModelConfig, side: usize, channels: usize, count: usize) -> Result<Self> {
+        let pixels = (0..count * channels * side * side).map(|i| ((i * 2_654_435_761) >> 7) as u8).collect();
+        let labels = (0..count).map(|i| (i % CLASSES) as u8).collect();
+        let train = Images::new(side, channels, pixels, labels)?;
+        let splits = ImageSplits { train, tests: Vec::new(), side, tested_at: Vec::new() };
+        let config = RunConfig { model, ..RunConfig::of(Problem::Mnist) };
+        Ok(Self::of(name, config, Data::Images(splits)))
     }
 
     /// The best step or prediction.
     fn measure(&self, options: &Options, depth: usize) -> Result<(f64, Work)> {
-        let config = TrainConfig { depths: vec![depth], memory_gib: options.memory_gib, ..TrainConfig::default() };
-        let trainer = Trainer {
-            model: &self.model,
-            config: &config,
-            train: &self.samples,
-            test: None,
-            device: Device::flex(),
-            should_stop: &|| false,
-            observer: &mut |_| Ok(()),
-        };
+        let mut config = self.config.clone();
+        config.train.depths = vec![depth];
+        config.train.batch = config.train.batch.map(|_| self.data.count());
         // The first ones meet cold memory.
         let warm = if self.repeats > 3 { 2 } else { 1 };
         let count = self.repeats.max(1) + warm;
-        let (seconds, work) = match options.mode {
-            Mode::Train => trainer.time_steps(depth, count)?,
-            Mode::Predict => trainer.time_predictions(depth, count)?,
-        };
+        let time = if options.mode == Mode::Train { time_steps } else { time_predictions };
+        let (seconds, work) = time(&config, &self.data, depth, count)?;
         Ok((seconds.into_iter().skip(warm).fold(f64::INFINITY, f64::min), work))
     }
-}
-
-/// Darcy samples at a resolution, solved on a grid twice as fine: good enough to measure with.
-fn darcy_samples(count: usize, side: usize) -> Result<Samples> {
-    let samples = darcy::generate(Seed::new(0), 0, count, 2 * side - 1, &|_| {})?;
-    Ok(samples.coarsen(side)?)
 }
 
 /// The largest memory that this process has taken.

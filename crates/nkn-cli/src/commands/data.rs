@@ -3,12 +3,13 @@
 use crate::{Global, progress};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use nkn::classify::usual_folder;
+use nkn::Images;
 use nkn::domain::Domain;
 use nkn::field::{Samples, mean};
 use nkn::io::{Need, read_dataset, write_dataset};
-use nkn::problem::images::{ImageSet, Images, load, prepare};
+use nkn::problem::images::{ImageSet, load, prepare};
 use nkn::problem::{darcy, poisson};
+use nkn::run::usual_folder;
 use nkn::seed::Seed;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -116,7 +116,10 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         rules => rules.iter().copied().map(Some).collect(),
     };
     if !global.json {
-        println!("{:>6} {:>11} {:>11} {:>11} {:>20} {:>11}", "depth", "samples", "resolution", "quadrature", "measure", "value");
+        println!(
+            "{:>6} {:>11} {:>11} {:>11} {:>20} {:>11}",
+            "depth", "samples", "resolution", "quadrature", "measure", "value"
+        );
     }
     let mut csv = String::from("run,model,depth,seed,epoch,split,resolution,quadrature,metric,value\n");
     let (run, kind, seed) = (name(&folder), config.model.kind, config.train.seed);

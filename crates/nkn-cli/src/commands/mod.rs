@@ -5,11 +5,9 @@ use nkn::run::Existing;
 use std::path::PathBuf;
 
 pub mod bench;
-mod bench_images;
 pub mod data;
 pub mod deepen;
 pub mod eval;
-pub mod images;
 pub mod predict;
 pub mod quickstart;
 pub mod report;

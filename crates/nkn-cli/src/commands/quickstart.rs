@@ -31,8 +31,8 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     let folder = RunFolder::create(&out, &config, Existing::Refuse)?;
     eprintln!(
         "learning f -> u for -u'' = f from {} samples on {} points, depths {:?}",
-        data.train.count(),
-        data.train.nodes(),
+        data.count(),
+        data.resolution(),
         config.train.depths
     );
     let code = super::train::train(global, &folder, &data, None)?;
@@ -45,8 +45,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         let model = folder.model()?;
         for points in [51, 101, 201, 401] {
             let test = config.data.tests_at(&[points], &|_, _| {})?.remove(0);
-            let row = super::eval::evaluate(&model, &test, None)?;
-            println!("  {points:>4} points: relative L2 error {:.2e}", row.relative_l2);
+            println!("  {points:>4} points: relative L2 error {:.2e}", model.error(&test)?);
         }
         println!("open the report: {}", report.display());
     }

@@ -22,7 +22,7 @@ use nkn::io::write_atomically;
 use nkn::model::{Block, Kind, Model, Predicting};
 use nkn::problem::poisson;
 use nkn::run::{Data, Problem, RunConfig, RunFolder, RunResults};
-use nkn::task::{ImageSplits, Mistake, TestSet, mistakes};
+use nkn::task::{ImageSplits, Mistake, TestSet, image_measure, mistakes};
 use nkn::train::{LossKind, Measure};
 use std::path::{Path, PathBuf};
 
@@ -373,12 +373,7 @@ fn answers(model: &Model, test: &TestSet, side: usize, is_training: bool) -> Res
     let found = model.classify(&test.images, side, &Predicting::default())?;
     let mut wrong = mistakes(&found, &test.images);
     wrong.sort_by(|a, b| b.answer.probability.total_cmp(&a.answer.probability).then(a.image.cmp(&b.image)));
-    let classes = 1 + test.images.labels.iter().map(|&label| usize::from(label)).max().unwrap_or(0);
-    let classes = classes.max(1 + found.iter().map(|answer| answer.class).max().unwrap_or(0)).max(10);
-    let mut confusion = vec![vec![0; classes]; classes];
-    for (answer, &truth) in found.iter().zip(&test.images.labels) {
-        confusion[usize::from(truth)][answer.class] += 1;
-    }
+    let Measure { value: error_rate, confusion, .. } = image_measure(test.name, side, &found, &test.images);
     let resampler = Resampler::new(test.images.side, side)?;
     let mistake = |mistake: &Mistake| {
         let values = test.images.values(&[mistake.image], &resampler);
@@ -390,7 +385,6 @@ fn answers(model: &Model, test: &TestSet, side: usize, is_training: bool) -> Res
             probability: f64::from(mistake.answer.probability),
         }
     };
-    let error_rate = wrong.len() as f64 / test.images.count.max(1) as f64;
     let mistakes = wrong.iter().take(TILES).map(mistake).collect();
     Ok(Answers { side, is_training, error_rate, confusion, mistakes })
 }

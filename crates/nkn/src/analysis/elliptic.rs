@@ -2,8 +2,8 @@
 
 use super::spectrum::LinearOperator;
 use crate::Result;
-use crate::field::Samples;
 use crate::device::Device;
+use crate::field::Samples;
 use crate::linalg::vectorised;
 use crate::model::function::{kernel_blocks, no_kernel};
 use crate::model::nkn::pixels::pixel_blocks;
@@ -148,7 +148,7 @@ impl LinearOperator for Elliptic {
 mod tests {
     use super::*;
     use crate::analysis::effective_green;
-    use crate::model::{ModelConfig, Normalisers, Parameters};
+    use crate::model::{ModelConfig, Normalisers, Parameters, Predicting, Space};
     use crate::problem::poisson::generate;
     use crate::seed::Seed;
 
@@ -164,12 +164,13 @@ mod tests {
             fields: vec!["f".into()],
             ..ModelConfig::default()
         };
-        let mut parameters = Parameters::init(&config, 1, 1, Seed::new(4)).unwrap();
+        let mut parameters = Parameters::init(&config, &Space::Functions { dim: 1 }, 1, Seed::new(4)).unwrap();
         parameters.group_mut("lift").values = vec![0.0, 1.0, 0.0];
         parameters.group_mut("project").values = vec![1.0, 0.0];
         parameters.group_mut("source").values = vec![0.25];
         let normalisers = Normalisers::fit(&config, &samples).unwrap();
-        (Model { config, dim: 1, depth: 1, parameters, normalisers }, samples)
+        let (space, averages) = (Space::Functions { dim: 1 }, Default::default());
+        (Model { config, space, depth: 1, parameters, averages, normalisers }, samples)
     }
 
     #[test]
@@ -177,8 +178,8 @@ mod tests {
         for kind in [Kind::Nkn, Kind::Gkn] {
             let (model, samples) = transparent(kind);
             let operator = Elliptic::new(&model, &samples).unwrap();
-            let options = BatchOptions { dtype: DType::F64, ..BatchOptions::new(1, &Device::flex()) };
-            let layer = model.predict_with(&samples, &options).unwrap();
+            let how = Predicting { double: true, ..Predicting::default() };
+            let layer = model.predict_functions(&samples, &how).unwrap();
             let h = &samples.field("f").unwrap().values;
             let mut product = vec![0.0; h.len()];
             operator.apply(h, &mut product);

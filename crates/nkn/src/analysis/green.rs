@@ -3,9 +3,8 @@
 use super::spectrum::failed;
 use crate::domain::Domain;
 use crate::field::Samples;
-use crate::model::{BatchOptions, Model};
+use crate::model::{Model, Predicting};
 use crate::{Error, Result};
-use burn::tensor::{DType, Device};
 use faer::{Mat, Side};
 
 /// G(x_i, x_j) on the nodes of a domain, row by row: the network's response at x_i to a unit load at x_j.
@@ -32,8 +31,7 @@ pub fn effective_green(model: &Model, domain: &Domain) -> Result<Vec<f64>> {
         values[j * nodes + j] = 1.0;
     }
     let samples = Samples::on(domain.clone()).input(name, values)?;
-    let options = BatchOptions { dtype: DType::F64, ..BatchOptions::new(model.depth, &Device::flex()) };
-    let response = model.predict_with(&samples, &options)?;
+    let response = model.predict_functions(&samples, &Predicting { double: true, ..Predicting::default() })?;
     let rest = &response[nodes * nodes..];
     let cells = cells(&coordinates);
     let entry = |i: usize, j: usize| (response[j * nodes + i] - rest[i]) / cells[j];

@@ -1,15 +1,16 @@
 //! Derivatives against central differences, fused operations against plain ones, and threads against each other.
 
-use crate::domain::{Domain, Grid, Quadrature};
+use crate::domain::{Grid, Quadrature};
 use crate::engine::Engine;
-use crate::field::{Field, NormaliserKind, Samples};
+use crate::field::{NormaliserKind, Samples};
 use crate::kernel::Merge;
-use crate::model::{
-    Batch, BatchOptions, Geometry, Kind, ModelConfig, Normalisers, ParameterTensors, Parameters, forward,
-};
+use crate::model::function::forward;
+use crate::model::parameters::{Group, ParameterTensors};
+use crate::model::{Batch, BatchOptions, Geometry, Kind, ModelConfig, Normalisers, Parameters, Space};
 use crate::operator::Order;
 use crate::seed::{Seed, uniform};
-use crate::train::{LossKind, loss};
+use crate::task::loss;
+use crate::train::LossKind;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use std::sync::Arc;
 
@@ -72,8 +73,9 @@ impl Case {
     }
 
     fn parameters(&self) -> Vec<(String, Vec<f64>)> {
-        let drawn = Parameters::init(&self.config, self.samples.domain().dim(), self.depth, Seed::new(5)).unwrap();
-        let values = |group: &crate::model::Group| {
+        let space = Space::Functions { dim: self.samples.domain().dim() };
+        let drawn = Parameters::init(&self.config, &space, self.depth, Seed::new(5)).unwrap();
+        let values = |group: &Group| {
             // The source starts at zero; here it takes part. GKN's R is moved to the identity, so that eight layers do not
             // shrink the derivatives of the lift to the rounding errors of a difference quotient.
             let noise = numbers(group.values.len(), Seed::new(6).derive(&group.name, 0));
@@ -361,7 +363,7 @@ fn a_geometry_is_made_once() {
         let options = BatchOptions::new(case.depth, &Device::flex());
         for shape in [[5, 5], [9, 9]] {
             let all = samples(&shape, 4);
-            let geometry = Geometry::new(&case.config, &case.normalisers, &all.domain, None).unwrap();
+            let geometry = Geometry::new(&case.config, &case.normalisers, all.domain(), None).unwrap();
             for which in [vec![0, 1, 2, 3], vec![2], vec![3, 0]] {
                 let some = all.select(&which);
                 let fresh = Batch::new(&case.config, &case.normalisers, &some, &options).unwrap();

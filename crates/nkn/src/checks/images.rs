@@ -1,13 +1,14 @@
 //! Every operation of image networks against finite differences in double precision, and against Burn's own in single precision.
 
-use crate::classify::{
-    Activation, Architecture, Block, ClassifierConfig, ImageShape, Network, Norms, Pass, PixelMap, Running, activate,
-    flatten, lift, nonlocal,
-};
 use crate::convolution::{Convolution, Normalisation, Statistics, normalise};
 use crate::domain::Quadrature;
 use crate::engine::Engine;
-use crate::model::{ParameterTensors, Parameters};
+use crate::model::affinity::nonlocal;
+use crate::model::image::{Averages, Network, Norms, Pass};
+use crate::model::layers::{Activation, activate, flatten, lift};
+use crate::model::maps::PixelMap;
+use crate::model::parameters::ParameterTensors;
+use crate::model::{Block, ImageShape, Kind, ModelConfig, Parameters, Space};
 use crate::seed::Seed;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use std::sync::{Arc, Mutex};
@@ -261,38 +262,41 @@ fn nonlocal_steps_with_large_features() {
     }
 }
 
-fn network(architecture: Architecture, block: Block) -> Network {
-    network_of_depth(architecture, block, 2)
+fn network(kind: Kind, block: Block) -> Network {
+    network_of_depth(kind, block, 2)
 }
 
-fn network_of_depth(architecture: Architecture, block: Block, depth: usize) -> Network {
-    let config = ClassifierConfig {
-        architecture,
+fn network_of_depth(kind: Kind, block: Block, depth: usize) -> Network {
+    let config = ModelConfig {
+        kind,
         block,
-        depth,
         width: 4,
-        radius: 2.0,
+        radius: Some(2.0),
         quadrature: Quadrature::Overlap,
         kernel: vec![5],
         reaction: vec![3],
         reference: 3,
         head: 6,
-        dropout: 0.0,
+        ..ModelConfig::images()
     };
-    Network::new(config, ImageShape { side: 6, channels: 2, extent: 6.0, classes: 3 }).unwrap()
+    Network::new(config, ImageShape { side: 6, channels: 2, extent: 6.0, classes: 3 }, depth).unwrap()
+}
+
+fn random(network: &Network, seed: u64) -> Parameters {
+    Parameters::init(&network.config, &Space::Images(network.shape), network.depth, Seed::new(seed)).unwrap()
 }
 
 fn all_networks() -> Vec<Network> {
     vec![
-        network(Architecture::Nkn, Block::None),
-        network_of_depth(Architecture::Nkn, Block::None, 1),
-        network_of_depth(Architecture::Nkn, Block::None, 3),
-        network(Architecture::Cnn, Block::None),
-        network(Architecture::MultiscaleCnn, Block::None),
-        network(Architecture::Nnn, Block::None),
-        network(Architecture::Preresnet, Block::None),
-        network(Architecture::Preresnet, Block::Nnn),
-        network(Architecture::Preresnet, Block::Nkn),
+        network(Kind::Nkn, Block::None),
+        network_of_depth(Kind::Nkn, Block::None, 1),
+        network_of_depth(Kind::Nkn, Block::None, 3),
+        network(Kind::Cnn, Block::None),
+        network(Kind::MultiscaleCnn, Block::None),
+        network(Kind::Nnn, Block::None),
+        network(Kind::Preresnet, Block::None),
+        network(Kind::Preresnet, Block::Nnn),
+        network(Kind::Preresnet, Block::Nkn),
     ]
 }
 
@@ -305,8 +309,8 @@ fn tensors(parameters: &Parameters, from: &[Tensor<1>]) -> ParameterTensors {
 #[test]
 fn networks_in_training() {
     for network in all_networks() {
-        let name = network.config.name();
-        let parameters = network.init(Seed::new(3)).unwrap();
+        let name = network.config.title(network.depth);
+        let parameters = random(&network, 3);
         let samples = 3;
         let images = values(36 * samples * 2, 9);
         let data: Vec<Vec<f64>> = parameters
@@ -315,7 +319,7 @@ fn networks_in_training() {
             .map(|g| g.values.iter().enumerate().map(|(i, &v)| f64::from(v) + 0.05 * (i as f64).cos()).collect())
             .collect();
         let function = |t: &[Tensor<1>], engine| {
-            let seen = Mutex::new(Running::new());
+            let seen = Mutex::new(Averages::new());
             let parameters = tensors(&parameters, t);
             let options = (&t[0].device(), t[0].dtype());
             let images = Tensor::<3>::from_data(TensorData::new(images.clone(), [36, samples, 2]), options);
@@ -323,7 +327,7 @@ fn networks_in_training() {
             let pass = Pass { network: &network, parameters: &parameters, norms, side: 6, engine, dropout: None };
             pass.forward(images).unwrap().reshape([samples, 3, 1])
         };
-        if name.starts_with("nnn") {
+        if name.contains("NNN") {
             let (fused, own) = gradients(&function, &data, DType::F64, Engine::Automatic);
             let (plain, other) = gradients(&function, &data, DType::F64, Engine::Portable);
             assert!(relative(&fused, &plain) < 1e-10, "{name}");
@@ -340,8 +344,8 @@ fn networks_in_training() {
 #[test]
 fn networks_at_other_resolutions() {
     for network in all_networks() {
-        let parameters = network.init(Seed::new(4)).unwrap();
-        let running = network.running().unwrap();
+        let parameters = random(&network, 4);
+        let running = network.averages().unwrap();
         for side in [3, 6, 12] {
             let samples = 2;
             let run = |engine| -> Vec<f64> {
@@ -355,7 +359,7 @@ fn networks_at_other_resolutions() {
             };
             let (fused, plain) = (run(Engine::Automatic), run(Engine::Portable));
             assert_eq!(fused.len(), samples * 3);
-            assert!(relative(&fused, &plain) < 1e-5, "{} at {side}", network.config.name());
+            assert!(relative(&fused, &plain) < 1e-5, "{} at {side}", network.config.title(network.depth));
         }
     }
 }
@@ -364,24 +368,24 @@ fn networks_at_other_resolutions() {
 #[test]
 fn the_kernel_network_does_not_depend_on_the_resolution() {
     let at = |network: &Network, side: usize| -> Vec<f64> {
-        let parameters = network.init(Seed::new(5)).unwrap();
+        let parameters = random(network, 5);
         let device = Device::flex();
         let tensors = parameters.tensors(&device, DType::F32);
         let pixel = |i: usize| (i as f64 + 0.5) / side as f64;
         let image = |node: usize| (3.0 * pixel(node / side)).sin() * (2.0 * pixel(node % side)).cos();
         let data: Vec<f64> = (0..side * side).flat_map(|node| [image(node), 1.0 - image(node)]).collect();
         let images = Tensor::<3>::from_data(TensorData::new(data, [side * side, 1, 2]), (&device, DType::F32));
-        let running = network.running().unwrap();
+        let running = network.averages().unwrap();
         let norms = Norms::Running(&running);
         let pass = Pass { network, parameters: &tensors, norms, side, engine: Engine::Automatic, dropout: None };
         pass.forward(images).unwrap().into_data().iter::<f64>().collect()
     };
-    let wide = |architecture| {
-        let config = ClassifierConfig { architecture, depth: 2, reference: 6, ..ClassifierConfig::default() };
-        Network::new(config, ImageShape { side: 24, channels: 2, extent: 24.0, classes: 3 }).unwrap()
+    let wide = |kind| {
+        let config = ModelConfig { kind, reference: 6, ..ModelConfig::images() };
+        Network::new(config, ImageShape { side: 24, channels: 2, extent: 24.0, classes: 3 }, 2).unwrap()
     };
-    let nkn = wide(Architecture::Nkn);
-    let cnn = wide(Architecture::Cnn);
+    let nkn = wide(Kind::Nkn);
+    let cnn = wide(Kind::Cnn);
     let error = |network: &Network| relative(&at(network, 48), &at(network, 24));
     assert!(error(&nkn) < 0.02, "{}", error(&nkn));
     assert!(error(&cnn) > 2.0 * error(&nkn), "{} {}", error(&cnn), error(&nkn));
@@ -391,14 +395,15 @@ fn the_kernel_network_does_not_depend_on_the_resolution() {
 fn parameter_counts() {
     let mnist = ImageShape { side: 28, channels: 1, extent: 28.0, classes: 10 };
     let cifar = ImageShape { side: 32, channels: 3, extent: 32.0, classes: 10 };
-    let count = |config: ClassifierConfig, shape| Network::new(config, shape).unwrap().layout().unwrap().count();
+    let count =
+        |config: &ModelConfig, shape, depth| Parameters::layout(config, &Space::Images(shape), depth).unwrap().count();
     // lift 64, kernel 160 + 1056 + 8448, reaction 96 + 1056 + 8448, source 16, project 272, head 3136 x 128 + 128 + 1290.
-    let nkn = ClassifierConfig::default();
-    assert_eq!(count(nkn.clone(), mnist), 64 + 9664 + 9600 + 16 + 272 + 401_536 + 1290);
-    let preresnet = ClassifierConfig { architecture: Architecture::Preresnet, ..nkn };
-    assert_eq!(count(preresnet.clone(), cifar), 272_282);
-    let block = ClassifierConfig { block: Block::Nkn, depth: 2, ..preresnet.clone() };
-    assert_eq!(count(block, cifar), 272_282 + 2 * (9664 + 9600 + 16));
-    let block = ClassifierConfig { block: Block::Nnn, depth: 5, ..preresnet };
-    assert_eq!(count(block, cifar), 272_282 + 5 * 256);
+    let nkn = ModelConfig::images();
+    assert_eq!(count(&nkn, mnist, 1), 64 + 9664 + 9600 + 16 + 272 + 401_536 + 1290);
+    let preresnet = ModelConfig { kind: Kind::Preresnet, ..nkn };
+    assert_eq!(count(&preresnet, cifar, 1), 272_282);
+    let block = ModelConfig { block: Block::Nkn, ..preresnet.clone() };
+    assert_eq!(count(&block, cifar, 2), 272_282 + 2 * (9664 + 9600 + 16));
+    let block = ModelConfig { block: Block::Nnn, ..preresnet };
+    assert_eq!(count(&block, cifar, 5), 272_282 + 5 * 256);
 }

@@ -36,8 +36,7 @@ pub struct TrainingRule {
 }
 
 impl Quadrature {
-    const ALL: [Self; 6] =
-        [Self::Automatic, Self::Trapezoid, Self::Mean, Self::Uniform, Self::Overlap, Self::Stencil];
+    const ALL: [Self; 6] = [Self::Automatic, Self::Trapezoid, Self::Mean, Self::Uniform, Self::Overlap, Self::Stencil];
 
     /// The rule itself, or, where it is automatic, the one that suits the domain: on a grid `overlap` within a radius and the trapezoidal rule without
     /// one, on scattered points the mean over the neighbours.

@@ -303,4 +303,3 @@ macro_rules! with_head {
 }
 
 with_head!(Nkn, Fno, Cnn, MultiscaleCnn, Nnn);
-

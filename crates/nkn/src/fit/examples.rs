@@ -31,13 +31,8 @@ pub trait Examples: sealed::Sealed + Sized {
 
     /// How good the predictions are; images are first brought to the resolution, if one is given.
     #[doc(hidden)]
-    fn measures(
-        &self,
-        model: &Model,
-        split: &str,
-        resolution: Option<usize>,
-        how: &Predicting,
-    ) -> Result<Vec<Measure>>;
+    fn measures(&self, model: &Model, split: &str, resolution: Option<usize>, how: &Predicting)
+    -> Result<Vec<Measure>>;
 
     /// The operator behind the layers.
     #[doc(hidden)]

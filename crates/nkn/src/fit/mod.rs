@@ -1,6 +1,6 @@
 //! The front door: a network is described, fitted to samples, and asked.
 
-mod builder;
+pub mod builder;
 mod examples;
 
 pub use builder::{Builder, Cnn, Fno, Gkn, MultiscaleCnn, Nkn, Nnn, Preresnet};

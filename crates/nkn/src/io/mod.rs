@@ -2,6 +2,7 @@
 
 mod atomic;
 mod dataset;
+mod images;
 pub(crate) mod legacy;
 mod matlab;
 mod model_file;
@@ -12,6 +13,7 @@ pub(crate) mod tensors;
 
 pub use atomic::write_atomically;
 pub use dataset::{Need, read_dataset, read_first, write_dataset};
+pub use images::read_images;
 pub(crate) use recognise::describe;
 pub use recognise::{Format, recognise};
 

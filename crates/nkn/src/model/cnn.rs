@@ -5,9 +5,9 @@
 use super::image::{Network, Pass, head_group};
 use super::layers::{Activation, activate};
 use super::maps::PixelMap;
+use super::parameters::Group;
 use crate::Result;
 use crate::convolution::Convolution;
-use super::parameters::Group;
 use burn::tensor::Tensor;
 
 /// The layers at the training's resolution.

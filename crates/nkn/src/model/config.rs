@@ -192,8 +192,7 @@ impl ModelConfig {
 
     /// Refuses what no network can be built from.
     pub fn check(&self) -> Result<()> {
-        let sizes =
-            [("width", self.width), ("modes", self.modes), ("head", self.head), ("reference", self.reference)];
+        let sizes = [("width", self.width), ("modes", self.modes), ("head", self.head), ("reference", self.reference)];
         let hidden = self.kernel.iter().map(|&w| ("kernel", w)).chain(self.reaction.iter().map(|&w| ("reaction", w)));
         for (name, value) in sizes.into_iter().chain(hidden) {
             if value == 0 {
@@ -333,7 +332,8 @@ mod tests {
     fn names_for_people() {
         assert_eq!(ModelConfig::images().title(2), "NKN, r = 3, L = 2");
         assert_eq!(ModelConfig::fno_1d().title(4), "FNO, L = 4");
-        let block = ModelConfig { kind: Kind::Preresnet, block: Block::Nkn, radius: Some(4.0), ..ModelConfig::images() };
+        let block =
+            ModelConfig { kind: Kind::Preresnet, block: Block::Nkn, radius: Some(4.0), ..ModelConfig::images() };
         assert_eq!(block.title(2), "PreResNet-20 with 2 NKN steps, r = 4");
     }
 }

@@ -8,8 +8,8 @@ use super::affinity::nonlocal;
 use super::image::{Network, Pass, head_group};
 use super::layers::lift;
 use super::maps::PixelMap;
-use crate::Result;
 use super::parameters::Group;
+use crate::Result;
 use burn::tensor::Tensor;
 
 /// The matrices R of all steps.

@@ -4,9 +4,9 @@ use super::config::{Block, Kind, ModelConfig};
 use super::fno::head_shape;
 use super::image::Network;
 use super::space::Space;
-use crate::{Error, Result};
 use crate::kernel::{MlpShape, init_linear};
 use crate::seed::{Seed, uniform};
+use crate::{Error, Result};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 /// A named tensor inside a group.
@@ -302,11 +302,15 @@ mod tests {
             for &kind in space.kinds() {
                 for block in [Block::None, Block::Nnn, Block::Nkn] {
                     let block = if kind == Kind::Preresnet { block } else { Block::None };
-                    let config = ModelConfig { kind, block, modes: 3, fields: vec!["f".into()], ..ModelConfig::images() };
+                    let config =
+                        ModelConfig { kind, block, modes: 3, fields: vec!["f".into()], ..ModelConfig::images() };
                     for depth in [1, 3] {
                         let exact = Parameters::layout(&config, &space, depth).unwrap().count() as f64;
                         let estimate = Parameters::estimate(&config, &space, depth);
-                        assert!(estimate <= exact && estimate > 0.01 * exact, "{kind} {block:?}: {estimate} of {exact}");
+                        assert!(
+                            estimate <= exact && estimate > 0.01 * exact,
+                            "{kind} {block:?}: {estimate} of {exact}"
+                        );
                     }
                     let wide = ModelConfig { width: 100_000_000, ..config };
                     let message = Parameters::layout(&wide, &space, 2).unwrap_err().to_string();

@@ -7,14 +7,14 @@
 
 use super::affinity::nonlocal;
 use super::config::Block;
+use super::image::{Network, Pass};
 use super::maps::PixelMap;
 use super::multiscale_cnn::maps;
-use super::image::{Network, Pass};
 use super::nkn::pixels as nkn;
 use super::nnn;
+use super::parameters::Group;
 use crate::Result;
 use crate::convolution::Convolution;
-use super::parameters::Group;
 use burn::tensor::Tensor;
 
 /// Stages and blocks per stage.

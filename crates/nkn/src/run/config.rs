@@ -68,9 +68,8 @@ impl RunConfig {
         }
         let mut given = json(&table);
         upgrade_config(&mut given);
-        let mistake = |error: serde_json::Error| {
-            Error::invalid("--set", "a known key with a value of its type", error, HINT)
-        };
+        let mistake =
+            |error: serde_json::Error| Error::invalid("--set", "a known key with a value of its type", error, HINT);
         let problem = serde_json::from_value::<Option<Problem>>(given["data"]["problem"].clone()).map_err(mistake)?;
         let mut all = serde_json::to_value(Self::of(problem.unwrap_or_default())).expect("settings are plain data");
         merge(&mut all, &given);
@@ -160,7 +159,8 @@ mod tests {
     #[test]
     fn a_resolved_configuration_reads_back() {
         let functions = "[train]\ndepths = [1, 2]\nepochs = [10, 5]\n[model]\nradius = 0.1\nquadrature = \"mean\"";
-        let images = "[data]\nproblem = \"cifar10\"\n[model]\nkind = \"preresnet\"\nblock = \"nkn\"\n[train]\nflip = true";
+        let images =
+            "[data]\nproblem = \"cifar10\"\n[model]\nkind = \"preresnet\"\nblock = \"nkn\"\n[train]\nflip = true";
         for text in [functions, images] {
             let config = parse(text).unwrap();
             assert_eq!(parse(&config.to_toml()).unwrap(), config);

@@ -162,9 +162,7 @@ impl Data {
     pub fn functions(&self, what: &str) -> Result<(&Samples, Option<&Samples>)> {
         match self {
             Data::Functions { train, test } => Ok((train, test.as_ref())),
-            Data::Images(_) => {
-                Err(Error::invalid(what, "samples of functions", "images", "use a run on functions"))
-            }
+            Data::Images(_) => Err(Error::invalid(what, "samples of functions", "images", "use a run on functions")),
         }
     }
 }
@@ -217,7 +215,9 @@ impl DataConfig {
             None => Ok(samples),
         };
         let (train, test) = match self.problem {
-            Problem::Poisson => (self.poisson(Split::Train, self.points)?, Some(self.poisson(Split::Test, self.points)?)),
+            Problem::Poisson => {
+                (self.poisson(Split::Train, self.points)?, Some(self.poisson(Split::Test, self.points)?))
+            }
             Problem::Darcy => (
                 coarse(self.darcy_samples(Split::Train, progress)?)?,
                 Some(coarse(self.darcy_samples(Split::Test, progress)?)?),

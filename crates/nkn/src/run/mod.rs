@@ -6,8 +6,8 @@ mod estimate;
 mod folder;
 mod table;
 
+pub use crate::model::peak_gflops;
 pub use config::RunConfig;
 pub use data::{Data, DataConfig, Problem, Progress, usual_folder};
-pub use crate::model::peak_gflops;
 pub use estimate::{Estimate, estimate, time_predictions, time_steps};
 pub use folder::{Existing, RunFolder, RunResults};

@@ -110,7 +110,9 @@ mod tests {
 
     #[test]
     fn a_line_that_is_none_is_named() {
-        for (line, word) in [("a,b", "nine"), ("a,nkn,1,0,x,test,5,loss,1", "epoch"), ("a,nkn,1,0,1,test,5,loss,", "value")] {
+        for (line, word) in
+            [("a,b", "nine"), ("a,nkn,1,0,x,test,5,loss,1", "epoch"), ("a,nkn,1,0,1,test,5,loss,", "value")]
+        {
             let message = parse_row(Path::new("m.csv"), 7, line, 1).unwrap_err().to_string();
             assert!(message.contains("m.csv") && message.contains("line 7") && message.contains(word), "{message}");
         }

@@ -2,11 +2,11 @@
 
 use crate::device::Device;
 use crate::engine::Engine;
+use crate::field::images::{CLASSES, Images, Resampler};
 use crate::model::image::{Network, Norms, Pass};
 use crate::model::image_batch::{Motion, Motions, channel_normalisers, image_batch};
 use crate::model::parameters::ParameterTensors;
 use crate::model::{Averages, ImageShape, Model, ModelConfig, Normalisers, Parameters, Predicting, Space, Work};
-use crate::field::images::{CLASSES, Images, Resampler};
 use crate::seed::{Seed, uniform};
 use crate::train::{LossKind, Measure, Place, Task, TrainConfig};
 use crate::{Error, Result};
@@ -204,7 +204,8 @@ impl Task for ClassTask<'_> {
     }
 
     fn measures(&self, model: &Model) -> Result<Vec<Measure>> {
-        let cells = self.splits.tests.iter().flat_map(|test| self.splits.tested_at.iter().map(move |&side| (test, side)));
+        let cells =
+            self.splits.tests.iter().flat_map(|test| self.splits.tested_at.iter().map(move |&side| (test, side)));
         cells.map(|(test, side)| self.error_rate(model, test, side)).collect()
     }
 
@@ -233,7 +234,7 @@ pub(crate) fn answers(probabilities: &[f32], classes: usize) -> Vec<Answer> {
 }
 
 /// The error rate and the confusion matrix.
-pub(crate) fn image_measure(split: &str, side: usize, answers: &[Answer], images: &Images) -> Measure {
+pub fn image_measure(split: &str, side: usize, answers: &[Answer], images: &Images) -> Measure {
     let mut confusion = vec![vec![0; CLASSES]; CLASSES];
     for (answer, &truth) in answers.iter().zip(&images.labels) {
         confusion[usize::from(truth)][answer.class] += 1;

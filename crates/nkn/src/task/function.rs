@@ -3,9 +3,9 @@
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::field::{Samples, Symmetry, check_square, mean, moved, relative_l2};
+use crate::model::function;
 use crate::model::parameters::ParameterTensors;
 use crate::model::{Averages, Batch, BatchOptions, Geometry, Model, ModelConfig, Normalisers, Parameters, Space, Work};
-use crate::model::function;
 use crate::seed::{Seed, uniform};
 use crate::train::{Augment, LossKind, Measure, Place, Task, TrainConfig};
 use crate::{Error, Result};
@@ -121,7 +121,13 @@ impl<'a> FunctionTask<'a> {
         (0..self.count()).map(|_| Symmetry(uniform(&mut rng, 0.0, 8.0) as u8 % 8)).collect()
     }
 
-    fn measures_of(&self, split: &str, samples: &Samples, evaluation: &Evaluation, model: &Model) -> Result<Vec<Measure>> {
+    fn measures_of(
+        &self,
+        split: &str,
+        samples: &Samples,
+        evaluation: &Evaluation,
+        model: &Model,
+    ) -> Result<Vec<Measure>> {
         let prediction = evaluation.predict(self.model, &model.parameters)?;
         Ok(function_measures(split, samples, &prediction, &evaluation.truth))
     }
@@ -211,13 +217,7 @@ impl Task for FunctionTask<'_> {
         self.prepare(geometry, options, &samples)
     }
 
-    fn loss(
-        &self,
-        weights: &ParameterTensors,
-        batch: &FunctionBatch,
-        _: u64,
-        _: &mut Averages,
-    ) -> Result<Tensor<1>> {
+    fn loss(&self, weights: &ParameterTensors, batch: &FunctionBatch, _: u64, _: &mut Averages) -> Result<Tensor<1>> {
         let prediction = function::forward(self.model, weights, &batch.inputs, Engine::Automatic)?;
         Ok(loss(self.config.loss, prediction, batch.truth.clone()))
     }

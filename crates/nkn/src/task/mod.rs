@@ -4,8 +4,8 @@
 mod class;
 mod function;
 
-pub(crate) use class::{ClassTask, answers, image_measure};
-pub use class::{Answer, ImageSplits, Mistake, TestSet, mistakes};
-pub(crate) use function::{FunctionTask, function_measures};
+pub use class::{Answer, ImageSplits, Mistake, TestSet, image_measure, mistakes};
+pub(crate) use class::{ClassTask, answers};
 #[cfg(test)]
 pub(crate) use function::loss;
+pub(crate) use function::{FunctionTask, function_measures};

@@ -117,8 +117,7 @@ impl State {
         let (parameters, averages) = weights("")?;
         // Checkpoints of images once had no best weights: the last ones were kept.
         let has_best = tensors.names().iter().any(|name| name.starts_with(BEST));
-        let (best, best_averages) =
-            if has_best { weights(BEST)? } else { (parameters.clone(), averages.clone()) };
+        let (best, best_averages) = if has_best { weights(BEST)? } else { (parameters.clone(), averages.clone()) };
         Ok(Self {
             rung: header.rung,
             epoch: header.epoch,

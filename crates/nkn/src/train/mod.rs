@@ -14,6 +14,6 @@ pub use config::{Augment, Initialisation, Keep, LossKind, PerDepth, TrainConfig}
 pub use optimiser::{Optimiser, OptimiserKind};
 pub use schedule::{ScheduleConfig, ScheduleKind};
 pub use state::{DepthResult, Event, Outcome, Record, State};
-pub(crate) use task::{Place, Task};
 pub use task::{Measure, can_deepen};
+pub(crate) use task::{Place, Task};
 pub(crate) use trainer::Trainer;

@@ -164,11 +164,12 @@ impl Adam {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Group, ModelConfig};
+    use crate::model::parameters::Group;
+    use crate::model::{ModelConfig, Space};
 
     fn parameters() -> Parameters {
         let config = ModelConfig { kernel: vec![8, 8], fields: vec!["f".into()], ..Default::default() };
-        Parameters::init(&config, 1, 1, crate::seed::Seed::new(3)).unwrap()
+        Parameters::init(&config, &Space::Functions { dim: 1 }, 1, crate::seed::Seed::new(3)).unwrap()
     }
 
     /// The first steps of Adam and AdamW, computed by hand.

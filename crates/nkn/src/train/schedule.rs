@@ -43,7 +43,15 @@ pub struct ScheduleConfig {
 
 impl Default for ScheduleConfig {
     fn default() -> Self {
-        Self { kind: ScheduleKind::Cosine, warm_up: 0, every: 50, factor: 0.8, patience: 50, floor: 0.0, by_step: false }
+        Self {
+            kind: ScheduleKind::Cosine,
+            warm_up: 0,
+            every: 50,
+            factor: 0.8,
+            patience: 50,
+            floor: 0.0,
+            by_step: false,
+        }
     }
 }
 

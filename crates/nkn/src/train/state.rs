@@ -121,7 +121,8 @@ impl From<AnyDepthResult> for DepthResult {
             ("test", "relative_l2_squared", any.test_squared),
         ];
         // The resolution was not named.
-        measures.extend(old.into_iter().filter_map(|(split, metric, value)| Some(Measure::new(split, 0, metric, value?))));
+        measures
+            .extend(old.into_iter().filter_map(|(split, metric, value)| Some(Measure::new(split, 0, metric, value?))));
         Self { depth, epochs, seconds, measures }
     }
 }

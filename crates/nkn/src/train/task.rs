@@ -50,8 +50,13 @@ pub(crate) trait Task {
     fn batch(&self, place: Place, indices: &[usize]) -> Result<Self::Batch>;
 
     /// The loss of a batch. What batch normalisations saw is left in `seen`.
-    fn loss(&self, weights: &ParameterTensors, batch: &Self::Batch, step: u64, seen: &mut Averages)
-    -> Result<Tensor<1>>;
+    fn loss(
+        &self,
+        weights: &ParameterTensors,
+        batch: &Self::Batch,
+        step: u64,
+        seen: &mut Averages,
+    ) -> Result<Tensor<1>>;
 
     /// The errors on the training samples; the first decides the contest for the best weights.
     fn training_error(&self, model: &Model) -> Result<Vec<Measure>>;

@@ -4,10 +4,10 @@
 //! layer is taken so and the others by the evolution.
 
 use super::pixels::{self, Graph};
-use crate::model::equation::Equation;
 use super::reach::{First, Last, Level, before_the_first};
 use super::responses::{last_layer, meet};
 use crate::Result;
+use crate::model::equation::Equation;
 use crate::model::image::{Network, Pass};
 use crate::model::maps::PixelMap;
 use burn::tensor::{Tensor, TensorData};

@@ -10,16 +10,16 @@
 //! The kernel network sees x, scaled to the square from -1 to 1, and (y - x) / r: the same functions as k(x, y), in coordinates of size one.
 //! It does not see the image, so there is one block per edge for any batch.
 
-use crate::model::layers::lift;
 use super::linear::Linear;
-use crate::model::maps::PixelMap;
-use crate::model::image::{Averages, Network, Norms, Pass, head_group};
 use crate::Result;
 use crate::convolution::Convolution;
 use crate::domain::connect_pixels;
 use crate::engine::Engine;
 use crate::kernel::{RowTable, mlp};
 use crate::model::equation::Equation;
+use crate::model::image::{Averages, Network, Norms, Pass, head_group};
+use crate::model::layers::lift;
+use crate::model::maps::PixelMap;
 use crate::model::parameters::{Group, ParameterTensors, kernel_shape, reaction_shape};
 use crate::operator::{Plan, Purpose, Update};
 use burn::tensor::{Tensor, TensorData};
