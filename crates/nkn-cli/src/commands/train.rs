@@ -3,7 +3,7 @@
 use super::images;
 use crate::Global;
 use crate::progress::{Progress, should_stop, stop_on_ctrl_c};
-use crate::reproduce::runner::estimate;
+use crate::reproduce::training::seconds_per_depth;
 use anyhow::Result;
 use clap::Args;
 use nkn::Device;
@@ -81,7 +81,7 @@ fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<ExitCode>
     let dim = data.train.domain.dim();
     let count = config.train.batch.unwrap_or(data.train.count).min(data.train.count);
     let samples = data.train.select(&(0..count).collect::<Vec<_>>());
-    let expected = estimate(config, &data.train, super::bench::peak_gflops())?;
+    let expected = seconds_per_depth(config, &data.train, super::bench::peak_gflops())?;
     for (rung, &depth) in config.train.depths.iter().enumerate() {
         let budget = config.train.memory_gib * (1u64 << 30) as f64;
         let batch_options = BatchOptions { budget, training: true, ..BatchOptions::new(depth, &Device::flex()) };
