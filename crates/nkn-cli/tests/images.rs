@@ -170,42 +170,6 @@ fn wrong_files_and_settings() {
     fails(&["train-images-idx3-ubyte", "nkn data mnist"], &[]);
 }
 
-/// A part of the MNIST table, stopped and continued; and what does not belong to it.
-#[test]
-fn reproduce_a_part_of_a_table() {
-    let folder = tempfile::tempdir().unwrap();
-    let images = data(folder.path(), 2600, 60, 28);
-    let out = folder.path().join("tables");
-    let part = |extra: &[&str]| {
-        let mut command = nkn();
-        command.args(["reproduce", "mnist", "--budget", "quick", "--epochs", "1", "--trained-at", "14", "--images"]);
-        command.arg(&images).arg("--out").arg(&out).args(extra);
-        command
-    };
-    part(&["--models", "cnn", "--depths", "1"]).assert().success();
-    let job = out.join("jobs/cnn-l1-at14-seed0");
-    let before = fs::metadata(job.join("model.safetensors")).unwrap().modified().unwrap();
-    part(&["--models", "cnn,nkn", "--depths", "1", "--radii", "2"]).assert().success();
-    assert_eq!(fs::metadata(job.join("model.safetensors")).unwrap().modified().unwrap(), before);
-    let table = fs::read_to_string(out.join("results.md")).unwrap();
-    assert!(table.contains("| CNN, L = 1 | – (2.55 %)") && table.contains("NKN, r = 2, L = 1"), "{table}");
-    let csv = fs::read_to_string(out.join("results.csv")).unwrap();
-    for run in ["cnn-l1-at14-seed0", "nkn-r2-l1-at14-seed0"] {
-        let of = csv.lines().filter(|line| line.starts_with(run) && line.contains("error_rate")).count();
-        assert_eq!(of, 4, "{csv}");
-    }
-    let page = fs::read_to_string(out.join("index.html")).unwrap();
-    assert!(page.contains("1 epochs each over 2000 images"), "the budget");
-    for (wrong, word) in [("gkn", "--models"), ("preresnet20", "--models")] {
-        let output = part(&["--models", wrong]).output().unwrap();
-        assert_eq!(output.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&output.stderr).contains(word));
-    }
-    // Other settings do not mix with what is there.
-    let output = part(&["--models", "cnn", "--depths", "1", "--epochs", "2"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
 /// A folder that cannot be written to, and a half download: a message, and nothing stays behind.
 #[test]
 fn nothing_half_fetched_stays_behind() {

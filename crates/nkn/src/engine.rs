@@ -12,6 +12,7 @@ pub enum Engine {
     #[default]
     Automatic,
     /// Burn primitives on any device: the reference that the fused operations are tested against.
+    #[cfg(test)]
     Portable,
 }
 

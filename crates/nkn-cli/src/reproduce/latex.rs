@@ -1,58 +1,68 @@
-//! Tables as LaTeX, in the style of the package booktabs.
+//! Tables as LaTeX, in the style of the package booktabs: two lines a row, ours and the paper's.
 
 use super::cell::Cell;
-use super::simple::SimpleTable;
-use super::table::{ComparisonTable, Half};
+use super::markdown::explanation;
+use super::table::{Column, Group, Line, SimpleTable, Table};
 
 /// What a document needs to load.
 const PREAMBLE: &str = "% Needs \\usepackage{booktabs}.\n";
 
-/// A comparison: two lines a row, ours and the paper's.
-pub fn comparison(table: &ComparisonTable) -> String {
-    let columns = table.depths.len() + 1;
-    let heads: String = table.depths.iter().map(|depth| format!(" & $L={depth}$")).collect();
-    let halves: String = table.halves.iter().map(|half| self::half(table, half, columns)).collect();
+/// A comparison.
+pub fn comparison(table: &Table) -> String {
+    let columns = table.columns.len() + 1;
+    let (mut over, mut rules, mut next) = (String::new(), String::new(), 2);
+    for shared in table.columns.chunk_by(|a, b| a.over == b.over).filter(|shared| !shared[0].over.is_empty()) {
+        let width = shared.len();
+        over += &format!(" & \\multicolumn{{{width}}}{{c}}{{{}}}", escape(&shared[0].over));
+        rules += &format!("\\cmidrule(lr){{{next}-{}}}", next + width - 1);
+        next += width;
+    }
+    let over = if over.is_empty() { over } else { format!("{over} \\\\\n{rules}\n") };
+    let heads: String = table.columns.iter().map(|Column { head, .. }| format!(" & {}", escape(head))).collect();
+    let groups: String = table.groups.iter().map(|group| self::group(group, columns)).collect();
     let caption = format!(
-        "{}. Relative $L^2$ errors (means $\\pm$ standard errors), ours in the first line of a row, the published \
-         ones in the second. Bold: the smallest of our errors in a column, on the same samples. $\\dagger$: as bad as \
-         ignoring the input, in all seeds or in so many. INF: above $10^5$.",
-        escape(&table.title())
+        "{}. {} Means $\\pm$ standard errors, ours in the first line of a row, the published ones in the second. Bold: the \
+         smallest of ours in a column, on the same samples. $\\dagger$: as bad as ignoring the input, in all seeds or in so \
+         many. INF: above $10^5$.",
+        escape(&table.title),
+        escape(explanation(table))
     );
-    let body = format!("Model, samples{heads} \\\\\n{halves}");
-    let label = format!("tab:{}-{}", table.experiment, table.trained_at);
-    float(columns, &body, &caption, &label)
+    float(columns, &format!("{over}{}{heads} \\\\\n{groups}", escape(table.corner)), &caption, &table.label)
 }
 
-fn half(table: &ComparisonTable, half: &Half, columns: usize) -> String {
-    let missing = if half.is_run() { "" } else { ": not run" };
-    let mut body = format!("\\midrule\n\\multicolumn{{{columns}}}{{c}}{{{}{missing}}} \\\\\n", escape(half.title()));
-    if !half.is_run() {
+fn group(group: &Group, columns: usize) -> String {
+    let missing = if group.is_run() { "" } else { ": not run" };
+    let title = format!("\\midrule\n\\multicolumn{{{columns}}}{{c}}{{{}{missing}}} \\\\\n", escape(group.title));
+    let mut body = if group.title.is_empty() { String::new() } else { title };
+    if !group.is_run() {
         return body;
     }
     let mut model = "";
-    for row in &half.rows {
-        if row.model != model {
+    for line in &group.lines {
+        if line.model != model {
             body.push_str("\\midrule\n");
-            model = &row.model;
+            model = &line.model;
         }
-        let ours: String = row.cells.iter().map(|cell| format!(" & {}", ours(cell))).collect();
-        let paper: String = row.cells.iter().map(|cell| format!(" & {}", paper(cell))).collect();
-        body.push_str(&format!("{}{ours} \\\\\n\\quad published{paper} \\\\\n", escape(&table.row_name(row))));
+        let row =
+            |cell: &dyn Fn(&Cell) -> String| line.cells.iter().map(|c| format!(" & {}", cell(c))).collect::<String>();
+        let (name, ours) = (escape(&line.name()), row(&|cell| ours(line, cell)));
+        body.push_str(&format!("{name}{ours} \\\\\n\\quad published{} \\\\\n", row(&paper)));
     }
     body
 }
 
-fn ours(cell: &Cell) -> String {
-    let mark = match cell.mark().strip_prefix('†') {
-        Some(seeds) => format!("$^{{\\dagger{{}}{seeds}}}$"),
-        None => String::new(),
-    };
-    let text = escape(&format!("{}{}", cell.mean_text(), cell.error_text(2))) + &mark;
+fn ours(line: &Line, cell: &Cell) -> String {
+    if line.is_quoted() && !cell.is_run() {
+        return String::new();
+    }
+    let mark = cell.mark().strip_prefix('†').map(|seeds| format!("$^{{\\dagger{{}}{seeds}}}$")).unwrap_or_default();
+    let text = escape(&format!("{}{}", cell.mean_text(), cell.error_text())) + &mark;
     if cell.is_best { format!("\\textbf{{{text}}}") } else { text }
 }
 
 fn paper(cell: &Cell) -> String {
-    escape(&format!("{}{}", cell.paper_mean_text(), cell.paper_error_text(2)))
+    let tao = if cell.tao.is_some() { format!(" ({})", cell.tao_text()) } else { String::new() };
+    escape(&format!("{}{}{tao}", cell.paper_text(), cell.paper_error_text()))
 }
 
 /// A table of text.
@@ -61,47 +71,48 @@ pub fn simple(table: &SimpleTable) -> String {
     let body = line(&table.columns) + "\\midrule\n" + &table.rows.iter().map(|row| line(row)).collect::<String>();
     let name: String = table.title.chars().filter(char::is_ascii_alphanumeric).collect();
     let caption = escape(&format!("{}. {}", table.title, table.caption));
-    float(table.columns.len(), &body, &caption, &format!("tab:{}", name.to_lowercase()))
+    float(table.columns.len(), &body, &caption, &name.to_lowercase())
 }
 
 /// A table in the text: its first column is left-aligned, the others right-aligned; body and caption are LaTeX.
-pub fn float(columns: usize, body: &str, caption: &str, label: &str) -> String {
+fn float(columns: usize, body: &str, caption: &str, label: &str) -> String {
     let numbers = columns.saturating_sub(1);
     format!(
         "{PREAMBLE}\\begin{{table}}[htbp]\n\\centering\n\\scriptsize\n\\setlength{{\\tabcolsep}}{{3pt}}\n\
          \\begin{{tabular}}{{l*{{{numbers}}}{{r}}}}\n\\toprule\n{body}\\bottomrule\n\\end{{tabular}}\n\
-         \\caption{{{caption}}}\n\\label{{{label}}}\n\\end{{table}}\n"
+         \\caption{{{caption}}}\n\\label{{tab:{label}}}\n\\end{{table}}\n"
     )
 }
 
 /// Escapes text, and writes the signs that our tables use as commands: any engine then typesets them.
-pub fn escape(text: &str) -> String {
+fn escape(text: &str) -> String {
+    const SIGNS: [(char, &str); 19] = [
+        ('\\', "\\textbackslash{}"),
+        ('~', "\\textasciitilde{}"),
+        ('^', "\\textasciicircum{}"),
+        ('<', "$<$"),
+        ('>', "$>$"),
+        ('|', "$|$"),
+        ('±', "$\\pm$"),
+        ('×', "$\\times$"),
+        ('−', "$-$"),
+        ('≠', "$\\neq$"),
+        ('≤', "$\\leq$"),
+        ('≥', "$\\geq$"),
+        ('†', "$^\\dagger$"),
+        ('′', "$'$"),
+        ('²', "$^2$"),
+        ('λ', "$\\lambda$"),
+        ('→', "$\\to$"),
+        ('–', "--"),
+        ('’', "'"),
+    ];
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
-        match character {
-            '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
-                escaped.push('\\');
-                escaped.push(character);
-            }
-            '\\' => escaped.push_str("\\textbackslash{}"),
-            '~' => escaped.push_str("\\textasciitilde{}"),
-            '^' => escaped.push_str("\\textasciicircum{}"),
-            '<' => escaped.push_str("$<$"),
-            '>' => escaped.push_str("$>$"),
-            '|' => escaped.push_str("$|$"),
-            '±' => escaped.push_str("$\\pm$"),
-            '×' => escaped.push_str("$\\times$"),
-            '−' => escaped.push_str("$-$"),
-            '≠' => escaped.push_str("$\\neq$"),
-            '≤' => escaped.push_str("$\\leq$"),
-            '≥' => escaped.push_str("$\\geq$"),
-            '†' => escaped.push_str("$^\\dagger$"),
-            '′' => escaped.push_str("$'$"),
-            '²' => escaped.push_str("$^2$"),
-            'λ' => escaped.push_str("$\\lambda$"),
-            'Δ' => escaped.push_str("$\\Delta$"),
-            '–' => escaped.push_str("--"),
-            _ => escaped.push(character),
+        match SIGNS.iter().find(|(sign, _)| *sign == character) {
+            Some((_, command)) => escaped.push_str(command),
+            None if "&%$#_{}".contains(character) => escaped.extend(['\\', character]),
+            None => escaped.push(character),
         }
     }
     escaped
@@ -109,42 +120,62 @@ pub fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::simple::{Count, parameter_table};
-    use super::super::table::tests::example;
+    use super::super::problem::tests::request;
+    use super::super::row::tests::{image, seeds};
+    use super::super::row::{Key, Row};
+    use super::super::simple::parameters;
+    use super::super::table::tests::{digits, functions};
+    use super::super::table::{costs, errors, tables};
     use super::*;
 
     /// Braces and environments are closed, rows have the same number of cells, and all is plain ASCII.
     fn check(text: &str, columns: usize) {
-        let unescaped = text.replace("\\{", "").replace("\\}", "").replace("\\&", "").replace("\\$", "");
+        let unescaped =
+            ["\\{", "\\}", "\\&", "\\$", "\\%"].iter().fold(text.to_owned(), |text, sign| text.replace(sign, ""));
         assert_eq!(unescaped.matches('{').count(), unescaped.matches('}').count());
         assert_eq!(unescaped.matches('$').count() % 2, 0);
         assert_eq!(unescaped.matches("\\begin{").count(), unescaped.matches("\\end{").count());
+        assert!(!unescaped.lines().skip(1).any(|line| line.contains('%')), "a comment would cut the table");
         for row in unescaped.lines().filter(|line| line.ends_with("\\\\") && !line.contains("\\multicolumn")) {
             assert_eq!(row.matches('&').count() + 1, columns, "{row}");
         }
         assert!(text.is_ascii(), "{text}");
     }
 
+    fn digits_with(model: &str) -> Vec<Row> {
+        [seeds(&image(model, Some(2), 28, 28), &[0.03, 0.04]), seeds(&image(model, Some(2), 28, 14), &[0.06])].concat()
+    }
+
     #[test]
     fn tables_are_well_formed() {
-        let tables = example();
-        check(&comparison(&tables[0]), 8);
-        check(&comparison(&tables[1]), 8);
-        let count = Count { model: "nkn".into(), depth: 1, parameters: 9_453_121 };
-        check(&simple(&parameter_table("darcy", &[count])), 7);
+        check(&comparison(&functions("poisson")[0]), 8);
+        check(&comparison(&functions("darcy")[0]), 8);
+        check(&comparison(&digits()[0]), 5);
+        let mnist = request("mnist").problem;
+        let odd = digits_with("odd_{#1}&%");
+        let text = comparison(&tables(mnist, &errors(mnist, &odd))[0]);
+        check(&text, 5);
+        assert!(
+            text.contains("odd\\_\\{\\#1\\}\\&\\%, L = 2 & 3.50 \\%$\\pm$0.50 & 6.00 \\% & -- & -- \\\\"),
+            "{text}"
+        );
+        check(&comparison(&tables(mnist, &costs(mnist, &odd))[0]), 3);
+        let count = seeds(&Key { metric: "parameters".into(), ..image("cnn", Some(1), 28, 28) }, &[9_453_121.0]);
+        check(&simple(&parameters(mnist, &count).unwrap()), 2);
     }
 
     #[test]
     fn cells_are_as_in_the_paper() {
-        let text = comparison(&example()[0]);
-        assert!(text.contains("\\textbf{1.50e-3$\\pm$5.00e-4}"));
-        assert!(text.contains("FNO, test & -- & 8.50e-3$\\pm$5.00e-4 & 9.95e-1$\\pm$5.00e-3$^{\\dagger{}}$ & -- &"));
-        assert!(text.contains("\\quad published & 2.07e-2$\\pm$2.97e-4 &"));
-        assert!(comparison(&example()[1]).contains("data: not run} \\\\"));
-    }
-
-    #[test]
-    fn special_characters_are_escaped() {
-        assert_eq!(escape("50 % of a_b & c\\d"), "50 \\% of a\\_b \\& c\\textbackslash{}d");
+        let text = comparison(&functions("poisson")[0]);
+        assert!(text.contains("\\textbf{1.50e-3$\\pm$5.0e-4}"));
+        assert!(text.contains("FNO, test & -- & 8.50e-3$\\pm$5.0e-4 & 9.95e-1$\\pm$5.0e-3$^{\\dagger{}}$ & -- &"));
+        assert!(text.contains("\\quad published & 2.07e-2$\\pm$3.0e-4 &"));
+        assert!(comparison(&functions("darcy")[0]).contains("data: not run} \\\\"));
+        let text = comparison(&digits()[0]);
+        let heads = "\\multicolumn{2}{c}{trained on coarse images} \\\\\n\\cmidrule(lr){2-3}\\cmidrule(lr){4-5}";
+        assert!(text.contains(heads), "{text}");
+        assert!(
+            text.contains("Multiscale CNN* (Haber et al.) &  &  &  &  \\\\\n\\quad published & 1.82 \\% & 5.08 \\% &")
+        );
     }
 }

@@ -1,36 +1,57 @@
-//! Tables as Markdown: ours, and the paper's in parentheses.
+//! Tables as Markdown: ours, and in parentheses the paper's with ours divided by it.
 
-use super::cell::Cell;
-use super::simple::SimpleTable;
-use super::table::{ComparisonTable, Half};
+use super::cell::{Cell, Unit};
+use super::table::{Group, Line, SimpleTable, Table};
 
-/// A comparison, its halves one below the other.
-pub fn comparison(table: &ComparisonTable) -> String {
-    let halves: String = table.halves.iter().map(|half| self::half(table, half)).collect();
+/// What the cells are, in plain text.
+pub fn explanation(table: &Table) -> &'static str {
+    match table.unit {
+        Unit::Error => "Relative L² errors, lower is better.",
+        Unit::Percent => "Shares of images taken for another class, lower is better.",
+        Unit::Factor => {
+            "Error at another resolution divided by that at the resolution of the training: 1 is a network that does not mind."
+        }
+    }
+}
+
+/// A comparison, its groups one below the other.
+pub fn comparison(table: &Table) -> String {
+    let groups: String = table.groups.iter().map(|group| self::group(table, group)).collect();
     format!(
-        "### {}\n\nOurs (the paper's). Bold: the smallest of our errors in a column, on the same samples. \
-         †: as bad as ignoring the input, in all seeds or in so many. –: not run.\n\n{halves}",
-        table.title()
+        "### {}\n\n{} Ours (the paper's, ours divided by it). Bold: the smallest of ours in a column, on the same samples. \
+         †: as bad as ignoring the input, in all seeds or in so many. –: not run.\n\n{groups}",
+        table.title,
+        explanation(table)
     )
 }
 
-fn half(table: &ComparisonTable, half: &Half) -> String {
-    if !half.is_run() {
-        return format!("**{}**: not run.\n\n", half.title());
+fn group(table: &Table, group: &Group) -> String {
+    let title = if group.title.is_empty() { String::new() } else { format!("**{}**\n\n", group.title) };
+    if !group.is_run() {
+        return format!("{}: not run.\n\n", title.trim_end());
     }
-    let heads = table.depths.iter().map(|depth| format!("L = {depth}"));
-    let head: Vec<String> = std::iter::once("model, samples".to_owned()).chain(heads).collect();
-    let rows =
-        half.rows.iter().map(|row| std::iter::once(table.row_name(row)).chain(row.cells.iter().map(cell)).collect());
-    format!("**{}**\n\n{}\n", half.title(), grid(&head, &rows.collect::<Vec<_>>()))
+    let heads = table.columns.iter().map(|column| column.short.clone());
+    let head: Vec<String> = std::iter::once(table.corner.to_owned()).chain(heads).collect();
+    // A star would begin emphasis.
+    let name = |line: &Line| line.name().replace('*', "\\*");
+    let row =
+        |line: &Line| std::iter::once(name(line)).chain(line.cells.iter().map(|cell| self::cell(line, cell))).collect();
+    format!("{title}{}\n", grid(&head, &group.lines.iter().map(row).collect::<Vec<_>>()))
 }
 
-fn cell(cell: &Cell) -> String {
-    let error = cell.error_text(1);
+fn cell(line: &Line, cell: &Cell) -> String {
+    let error = cell.error_text();
     let space = if error.is_empty() { "" } else { " " };
-    let ours = format!("{}{space}{error}{}", cell.mean_text(), cell.mark());
+    let ours = match cell.is_run() {
+        // Numbers that the paper quotes are not ours to run.
+        false if line.is_quoted() => String::new(),
+        _ => format!("{}{space}{error}{}", cell.mean_text(), cell.mark()),
+    };
     let ours = if cell.is_best { format!("**{ours}**") } else { ours };
-    if cell.paper.is_some() { format!("{ours} ({})", cell.paper_mean_text()) } else { ours }
+    let parts = [cell.paper_text(), cell.ratio_text(), cell.tao_text()];
+    let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let paper = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+    format!("{ours}{paper}").trim().to_owned()
 }
 
 /// A table of text.
@@ -39,7 +60,7 @@ pub fn simple(table: &SimpleTable) -> String {
 }
 
 /// The first column is left-aligned, the others, which are numbers, right-aligned.
-pub fn grid(head: &[String], rows: &[Vec<String>]) -> String {
+fn grid(head: &[String], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| {
         let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
         format!("| {} |\n", cells.join(" | "))
@@ -50,21 +71,39 @@ pub fn grid(head: &[String], rows: &[Vec<String>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::tests::example;
+    use super::super::table::tests::{digits, functions};
     use super::*;
 
     #[test]
-    fn a_comparison_is_a_table_of_ours_and_the_papers() {
-        let text = comparison(&example()[0]);
-        assert!(
-            text.contains("| model, samples | L = 1 | L = 2 | L = 4 | L = 8 | L = 16 | L = 32 | L = 64 |\n|---|---:|")
+    fn functions_as_a_table() {
+        let text = comparison(&functions("poisson")[0]);
+        let line = |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap();
+        assert_eq!(line("| model"), "| model, samples | L = 1 | L = 2 | L = 4 | L = 8 | L = 16 | L = 32 | L = 64 |");
+        assert_eq!(
+            line("| FNO, test"),
+            "| FNO, test | – (2.07e-2) | 8.50e-3 ±5.0e-4 (8.51e-3, ×1.0) | 9.95e-1 ±5.0e-3† (1.14e-2, ×87) | – (9.71e-3) | – (1.60e-2) | – (1.00) | – |"
         );
-        assert!(text.contains("| FNO, test | – (2.07e-2) | 8.50e-3 ±5.0e-4 (8.51e-3) | 9.95e-1 ±5.0e-3† (1.14e-2) |"));
-        assert!(text.contains("| GKN, test | – (2.22e-2) | 4.00e-2 ±1.0e-2 (3.05e-2) | INF (7.47e-1) |"));
-        assert!(text.contains("**1.50e-3 ±5.0e-4** (1.50e-3)"));
+        assert!(line("| GKN, test").contains("4.00e-2 ±1.0e-2 (3.05e-2, ×1.3) | INF (7.47e-1) |"));
+        assert!(text.contains("**1.50e-3 ±5.0e-4** (1.50e-3, ×1.0)"));
         let columns: Vec<_> =
             text.lines().filter(|line| line.starts_with("| ")).map(|line| line.matches('|').count()).collect();
         assert_eq!(columns, [9; 14]);
+        assert!(
+            comparison(&functions("darcy")[0])
+                .ends_with("**Trained with original (not normalised) data**: not run.\n\n")
+        );
+    }
+
+    #[test]
+    fn images_as_a_table() {
+        let text = comparison(&digits()[0]);
+        assert!(
+            text.contains("| network | fine → fine | fine → coarse | coarse → fine | coarse → coarse |\n|---|---:|")
+        );
+        assert!(text.contains("| CNN, L = 1 | **2.00 %** (2.55 %, ×0.78) | 90.00 %† (27.88 %, ×3.2) | – (36.25 %) |"));
+        assert!(text.contains("| Multiscale CNN\\* (Haber et al.) | (1.82 %) | (5.08 %) |"));
+        assert!(text.contains("**Not in the paper**\n\n| network |"));
+        assert!(text.contains("| NKN, r = 9, L = 7 | 5.00 % | – | – | – |\n"));
     }
 
     #[test]

@@ -1,25 +1,23 @@
 //! The paper's experiments: its numbers, ours, and a page that shows them side by side.
 //!
-//! [`jobs`] says what is trained, [`runner`] trains it, [`cells`] tests it, [`output`] writes what has come out.
-//! [`model`] says what is compared, [`paper`] holds what the paper prints, [`table`] puts ours beside it, and the
-//! others draw: [`markdown`], [`latex`] and [`html`] the tables, [`overview`] the first look, [`figures`] and
-//! [`losses`] the curves, [`page`] all of it.
+//! A number is a [`row`], and [`paper`] holds the paper's under the same keys. [`problem`] says what is trained for each
+//! example, [`runner`] trains it, [`training`] is what it asks of the library. [`table`] arranges rows as the paper does, cell by
+//! cell ([`cell`]), [`contest`] says who wins; [`markdown`], [`latex`] and [`html`] write the tables, [`figures`] draws, [`page`]
+//! shows all of it, and [`output`] writes the files.
 
 mod cell;
-pub mod cells;
-pub mod figures;
+mod contest;
+mod figures;
 mod html;
-pub mod images;
-pub mod jobs;
-pub mod latex;
-pub mod losses;
-pub mod markdown;
-pub mod model;
+mod latex;
+mod markdown;
+mod names;
 pub mod output;
-mod overview;
-pub mod page;
-pub mod paper;
+mod page;
+mod paper;
+pub mod problem;
+pub mod row;
 pub mod runner;
-pub mod simple;
-pub mod table;
-mod winner;
+mod simple;
+mod table;
+pub mod training;

@@ -1,262 +1,156 @@
-//! From the jobs' folders to results.csv, tables and the page.
+//! From the folders of the trainings to results.csv, tables and the page.
 
-use super::cells::Cells;
-use super::figures::errors_against_depth;
-use super::jobs::{Budget, Experiment, Job, Request};
-use super::losses::{LossCurve, loss_curves};
-use super::model::{Key, Measured, display_name};
+use super::figures::depth::errors_against_depth;
+use super::figures::losses::loss_curves;
+use super::figures::resolution;
+use super::names::{RANDOM, kind_name};
 use super::page::{Page, render};
-use super::runner::{diverged_at, folder_of, in_words};
-use super::simple::{Count, Eigenvalues, SimpleTable, eigenvalue_table, parameter_table};
-use super::{latex, markdown, table};
-use crate::commands::spectrum::DepthSpectrum;
-use crate::report::fields;
-use crate::report::source::comparisons;
+use super::problem::{Budget, Job, Request, Task};
+use super::row::{Data, Row, to_csv};
+use super::runner::in_words;
+use super::simple::{cost, eigenvalues, parameters, spent};
+use super::table::{Table, costs, errors, tables};
+use super::training::{Standing, fields, losses, rows_of, settings_in_words, standing};
+use super::{latex, markdown};
+use crate::report;
 use anyhow::Result;
 use nkn::io::write_atomically;
-use nkn::model::Kind;
-use nkn::run::RunFolder;
-use nkn::train::Initialisation;
-use std::collections::BTreeMap;
+use nkn::run::RunConfig;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Which samples the field figure shows.
-const SHOWN: [usize; 3] = [0, 1, 2];
+/// How much is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// What is read from files: quick.
+    Numbers,
+    /// Predictions too.
+    All,
+}
+
+/// What is there of a training.
+struct Found {
+    job: Job,
+    folder: PathBuf,
+    config: RunConfig,
+}
+
+/// The trainings that were begun with the request's settings, also those that it does not ask for.
+fn found(request: &Request) -> Result<Vec<Found>> {
+    let mut found: Vec<Found> = Vec::new();
+    for (job, is_asked_for) in request
+        .jobs()
+        .into_iter()
+        .map(|job| (job, true))
+        .chain(request.everything().jobs().into_iter().map(|job| (job, false)))
+    {
+        let folder = job.folder(request);
+        if !folder.join("config.toml").is_file() || found.iter().any(|known| known.folder == folder) {
+            continue;
+        }
+        let config = (request.problem.config)(&job, request)?;
+        match standing(&folder, &config) {
+            Ok(Standing::New) => {}
+            Err(error) if is_asked_for => return Err(error),
+            Err(_) => {}
+            Ok(_) => found.push(Found { job, folder, config }),
+        }
+    }
+    Ok(found)
+}
 
 /// Writes results.csv, results.md, results.tex and index.html; returns the page's path.
-pub fn write(request: &Request, tests: &[usize], command: &str) -> Result<PathBuf> {
-    let jobs = request.jobs();
-    let mut measured: BTreeMap<Key, Measured> = BTreeMap::new();
-    let mut csv = String::from("experiment,model,depth,seed,split,trained_at,tested_at,normalised,metric,value\n");
-    let (mut seconds, mut trained) = (0.0, 0);
-    for job in jobs.iter().filter(|job| job.initialisation == Initialisation::ShallowToDeep) {
-        for (key, value) in errors(request, job, tests)? {
-            let Key { experiment, model, depth, split, trained_at, tested_at, normalised } = &key;
-            csv += &format!(
-                "{experiment},{model},{depth},{},{split},{trained_at},{tested_at},{normalised},relative_l2,{value:e}\n",
-                job.seed
-            );
-            measured.entry(key).or_insert(Measured { values: Vec::new() }).values.push(value);
-        }
+pub fn write(request: &Request, command: &str, extent: Extent) -> Result<PathBuf> {
+    let (found, tests) = (found(request)?, request.tests());
+    let mut rows = Vec::new();
+    for Found { job, folder, config } in &found {
+        rows.extend(rows_of(folder, job, config, &tests)?);
     }
-    for job in &jobs {
-        let Ok(folder) = RunFolder::open(&folder_of(request, job)) else { continue };
-        if let Some(result) = folder.results().ok().and_then(|results| results.last().cloned()) {
-            seconds += result.seconds;
-            trained += 1;
-            csv += &format!(
-                "{},{},{},{},train,{},{},{},seconds,{:e}\n",
-                request.experiment.name(),
-                job.kind,
-                result.depth,
-                job.seed,
-                job.trained_at,
-                job.trained_at,
-                job.normalised,
-                result.seconds
-            );
-        }
+    let mut page = page(request, &rows);
+    if let Some(words) = found.first().map(|found| settings_in_words(&found.config)).filter(|words| !words.is_empty()) {
+        page.summary = format!("{words}. {}", page.summary);
+        page.facts.push(("budget".into(), words));
     }
-    let tables = table::tables(&measured.into_iter().collect::<Vec<_>>());
-    let mut figures = Vec::new();
-    for table in &tables {
-        for normalised in [true, false] {
-            let figure = errors_against_depth(table, normalised);
-            if !figure.is_empty() {
-                figures.push(("Errors against depth".to_owned(), figure));
-            }
-        }
+    if !command.is_empty() {
+        page.facts.push(("command".into(), command.into()));
     }
-    let curves = losses(request, &jobs)?;
-    if !curves.is_empty() {
-        figures.push(("Shallow to deep".to_owned(), loss_curves(&curves)));
+    page.figures.extend(loss_figure(&found)?);
+    if extent == Extent::All {
+        page.figures.extend(field_figures(request, &found)?);
     }
-    figures.extend(fields_of(request, &jobs, tests)?);
-    let simple = simple_tables(request, &jobs)?;
-    let text = |tables: Vec<String>, simple: Vec<String>| [tables, simple].concat().join("\n");
-    let page = Page {
-        title: format!("{}: the paper's tables beside ours", title(request.experiment)),
-        summary: format!(
-            "{trained} of {} trainings, {} of training on this machine. Errors are means over the samples of ‖û − u‖ / ‖u‖, lower is better.",
-            jobs.len(),
-            in_words(seconds)
-        ),
-        is_quick: request.budget == Budget::Quick,
-        facts: vec![
-            ("seeds".into(), list(&request.seeds)),
-            ("trainings".into(), format!("{trained} of {}", jobs.len())),
-            ("training time".into(), in_words(seconds)),
-            ("command".into(), command.into()),
-        ],
-        notes: notes(request.experiment),
-        tables,
-        simple,
-        figures,
+    let all = || page.tables.iter().chain(&page.costs);
+    let text = |table: fn(&Table) -> String, simple: fn(&super::table::SimpleTable) -> String| {
+        all().map(table).chain(page.simple.iter().map(simple)).collect::<Vec<_>>().join("\n")
     };
-    let out = &request.out;
-    let markdown = text(
-        page.tables.iter().map(markdown::comparison).collect(),
-        page.simple.iter().map(markdown::simple).collect(),
-    );
-    let latex =
-        text(page.tables.iter().map(latex::comparison).collect(), page.simple.iter().map(latex::simple).collect());
-    write_atomically(&out.join("results.csv"), csv.as_bytes())?;
-    write_atomically(&out.join("results.md"), markdown.as_bytes())?;
-    write_atomically(&out.join("results.tex"), latex.as_bytes())?;
-    let path = out.join("index.html");
+    let path = request.out.join("index.html");
+    write_atomically(&request.out.join("results.csv"), to_csv(&rows).as_bytes())?;
+    write_atomically(&request.out.join("results.md"), text(markdown::comparison, markdown::simple).as_bytes())?;
+    write_atomically(&request.out.join("results.tex"), text(latex::comparison, latex::simple).as_bytes())?;
     write_atomically(&path, render(&page).as_bytes())?;
     Ok(path)
 }
 
-fn list(values: &[u64]) -> String {
-    values.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn title(experiment: Experiment) -> &'static str {
-    match experiment {
-        Experiment::Poisson => "1D Poisson",
-        Experiment::Darcy => "2D Darcy flow",
-    }
-}
-
-/// The errors of one training; those of depths at which it has diverged are infinite.
-fn errors(request: &Request, job: &Job, tests: &[usize]) -> Result<Vec<(Key, f64)>> {
-    let path = folder_of(request, job);
-    let key = |depth: usize, split: &str, tested_at: usize| Key {
-        experiment: job.experiment.name().into(),
-        model: job.kind.to_string(),
-        depth,
-        split: split.into(),
-        trained_at: job.trained_at,
-        tested_at,
-        normalised: job.normalised,
+/// The part of the page that follows from the rows alone.
+fn page(request: &Request, rows: &[Row]) -> Page {
+    let problem = request.problem;
+    let cells = errors(problem, rows);
+    let (trainings, seconds) = spent(problem, rows);
+    let seeds: BTreeSet<u64> = rows.iter().map(|row| row.seed).collect();
+    let what = match problem.task {
+        Task::Functions => "Errors are means over the samples of ‖û − u‖ / ‖u‖, lower is better.",
+        Task::Images => "Errors are shares of images taken for another class, lower is better.",
     };
-    let mut errors: Vec<(Key, f64)> = Cells::read(&path)?
-        .cells
-        .into_iter()
-        .filter(|cell| cell.split == "train" || tests.contains(&cell.tested_at))
-        .map(|cell| (key(cell.depth, &cell.split, cell.tested_at), cell.value))
-        .collect();
-    if let Some(first) = diverged_at(&path) {
-        for &depth in job.depths.iter().filter(|&&depth| depth >= first) {
-            errors.push((key(depth, "train", job.trained_at), f64::INFINITY));
-            errors.extend(tests.iter().map(|&tested_at| (key(depth, "test", tested_at), f64::INFINITY)));
-        }
+    let trained = if trainings == 1 { "1 training".to_owned() } else { format!("{trainings} trainings") };
+    let mut simple: Vec<_> = parameters(problem, rows).into_iter().collect();
+    simple.extend([Data::Normalised, Data::Original].into_iter().filter_map(|data| eigenvalues(problem, rows, data)));
+    simple.extend(cost(problem, rows));
+    let depth = errors_against_depth(problem, &cells);
+    Page {
+        title: format!("{}: the paper's tables beside ours", problem.title),
+        summary: format!("{trained}, {} of training on this machine. {what}", in_words(seconds)),
+        is_quick: request.budget == Budget::Quick,
+        facts: vec![
+            ("seeds".into(), seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
+            ("trainings".into(), trainings.to_string()),
+            ("training time".into(), in_words(seconds)),
+        ],
+        tables: tables(problem, &cells),
+        costs: tables(problem, &costs(problem, rows)),
+        simple,
+        overview: resolution::costs(problem, &cells),
+        figures: depth.into_iter().map(|figure| ("Errors against depth".to_owned(), figure)).collect(),
+        notes: problem.notes.iter().map(|note| note.to_string()).collect(),
     }
-    Ok(errors)
 }
 
 /// Training losses of shallow-to-deep and of random initialisation, where both were trained.
-fn losses(request: &Request, jobs: &[Job]) -> Result<Vec<LossCurve>> {
+fn loss_figure(found: &[Found]) -> Result<Option<(String, String)>> {
     let mut curves = Vec::new();
-    for random in jobs.iter().filter(|job| job.initialisation == Initialisation::Random) {
-        let ladder = Job { initialisation: Initialisation::ShallowToDeep, ..random.clone() };
-        for (job, name) in [(&ladder, "shallow-to-deep"), (random, "random initialisation")] {
-            let Ok(folder) = RunFolder::open(&folder_of(request, job)) else { continue };
-            let records = folder.metrics()?;
-            for depth in folder.depths() {
-                let own = records.iter().filter(|r| r.depth == depth && r.metric == "loss");
-                let (epochs, losses) = own.map(|r| (r.epoch as f64, r.value)).unzip();
-                curves.push(LossCurve { name: name.into(), depth, epochs, losses });
+    for random in found.iter().filter(|found| found.job.model.ends_with(RANDOM)) {
+        let ladder = Job { model: random.job.model.trim_end_matches(RANDOM).to_owned(), ..random.job.clone() };
+        for (name, is_it) in [("shallow-to-deep", &ladder.name()), ("random initialisation", &random.job.name())] {
+            if let Some(one) = found.iter().find(|found| found.job.name() == *is_it) {
+                curves.extend(losses(&one.folder, name)?);
             }
         }
     }
-    Ok(curves)
+    Ok(Some(("Shallow to deep".to_owned(), loss_curves(&curves))).filter(|(_, figure)| !figure.is_empty()))
 }
 
-/// The same three samples with every model, at every resolution: a figure per model.
-fn fields_of(request: &Request, jobs: &[Job], tests: &[usize]) -> Result<Vec<(String, String)>> {
+/// The same samples with every model, at every resolution: a figure per model, from its first training.
+fn field_figures(request: &Request, found: &[Found]) -> Result<Vec<(String, String)>> {
     let mut figures = Vec::new();
-    if request.experiment.dim() != 2 {
-        return Ok(figures);
-    }
-    let Some(&seed) = request.seeds.first() else { return Ok(figures) };
-    let first = |kind: Kind| {
-        let wanted =
-            |job: &&Job| job.kind == kind && job.seed == seed && job.initialisation == Initialisation::ShallowToDeep;
-        jobs.iter()
-            .filter(wanted)
-            .find(|job| RunFolder::open(&folder_of(request, job)).is_ok_and(|folder| !folder.depths().is_empty()))
-    };
-    for job in request.models.iter().filter_map(|&kind| first(kind)) {
-        let folder = RunFolder::open(&folder_of(request, job))?;
-        let config = folder.config()?;
-        let model = folder.model()?;
-        let mut shown = Vec::new();
-        for samples in config.data.tests_at(tests, &crate::progress::generating())? {
-            let picks: Vec<usize> = SHOWN.into_iter().filter(|&index| index < samples.count()).collect();
-            shown.extend(comparisons(&model, &samples, &picks)?);
+    for &model in request.problem.models {
+        for Found { job, folder, config } in found.iter().filter(|found| found.job.model == model) {
+            if let Some((depth, shown)) = fields(folder, config, &request.tests())? {
+                let side = job.trained_at;
+                let data = job.data.map(|data| format!(", {data} data")).unwrap_or_default();
+                let name = kind_name(model);
+                let heading = format!("Fields: {name} at L = {depth}, trained on {side} x {side} nodes{data}");
+                figures.push((heading, report::fields::figure(&shown)));
+                break;
+            }
         }
-        shown.sort_by_key(|comparison| comparison.index);
-        let half = if job.normalised { "normalised" } else { "original" };
-        let heading = format!(
-            "Fields: {} at L = {}, trained on {} x {} nodes, {half} data",
-            display_name(&job.kind.to_string()),
-            model.depth,
-            job.trained_at,
-            job.trained_at
-        );
-        figures.push((heading, fields::figure(&shown)));
     }
     Ok(figures)
-}
-
-/// Parameter counts, and for Poisson the eigenvalues of trained networks.
-fn simple_tables(request: &Request, jobs: &[Job]) -> Result<Vec<SimpleTable>> {
-    let mut counts: Vec<Count> = Vec::new();
-    for job in jobs {
-        let config = job.config(request.budget, &request.out)?;
-        for &depth in &job.depths {
-            let model = job.kind.to_string();
-            if counts.iter().all(|count| count.model != model || count.depth != depth) {
-                let parameters = config.model.parameter_count(request.experiment.dim(), depth)?;
-                counts.push(Count { model, depth, parameters });
-            }
-        }
-    }
-    let mut tables = vec![parameter_table(request.experiment.name(), &counts)];
-    if request.experiment != Experiment::Poisson {
-        return Ok(tables);
-    }
-    for normalised in [true, false] {
-        let mut rows = Vec::new();
-        for job in jobs.iter().filter(|job| {
-            job.kind != Kind::Fno
-                && job.normalised == normalised
-                && Some(&job.seed) == request.seeds.first()
-                && job.initialisation == Initialisation::ShallowToDeep
-        }) {
-            let Ok(folder) = RunFolder::open(&folder_of(request, job)) else { continue };
-            let train = folder.config()?.data.load()?.train;
-            for depth in folder.depths() {
-                let result = DepthSpectrum::of(&folder.model_at(depth)?, &train)?;
-                rows.push(Eigenvalues {
-                    model: job.kind.to_string(),
-                    depth,
-                    smallest: result.spectrum.smallest_real,
-                    largest: result.spectrum.largest_real,
-                    amplification: result.spectrum.amplification(result.step),
-                    symmetric: result.spectrum.smallest_symmetric,
-                });
-            }
-        }
-        if !rows.is_empty() {
-            let mut table = eigenvalue_table(&rows);
-            table.title += if normalised { ", trained on normalised data" } else { ", trained on the original data" };
-            tables.push(table);
-        }
-    }
-    Ok(tables)
-}
-
-fn notes(experiment: Experiment) -> Vec<String> {
-    let mut notes = vec![
-        "Means over the seeds ± their standard error; the weights are those with the lowest training error. The data are the same for all seeds.".to_string(),
-        "Settings differ from the paper's where trials showed a lower error per minute: SOAP instead of Adam for NKN and GKN, cosine decay, fewer epochs. Every training is an ordinary run: its folder has the configuration.".into(),
-        "FNO starts from random weights at every depth (each layer has its own), uses ReLU, and keeps frequencies strictly below half the number of nodes of its training grid.".into(),
-    ];
-    if experiment == Experiment::Darcy {
-        notes.push("All models see the training samples turned and mirrored at random (the equation has the symmetries of the square), which the paper does not do. NKN and GKN are trained with the quadrature `overlap`, which does not change with the resolution; the paper takes the mean over the neighbours.".into());
-    }
-    notes
 }

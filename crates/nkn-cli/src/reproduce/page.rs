@@ -1,85 +1,133 @@
 //! The page: one self-contained HTML file.
 
-use super::simple::SimpleTable;
-use super::table::ComparisonTable;
-use super::{html, overview};
-use crate::report::text::escape;
-use crate::report::{paragraph, section, tables};
+use super::html;
+use super::table::{SimpleTable, Table};
+use crate::report::tables;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Everything that the page shows.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// The heading, in plain text.
+    /// The heading.
     pub title: String,
-    /// One or two sentences of plain text.
+    /// One or two sentences.
     pub summary: String,
     /// Whether the budget was that of a trial.
     pub is_quick: bool,
-    /// Names and values of the setting, in plain text.
+    /// Names and values of the setting.
     pub facts: Vec<(String, String)>,
-    /// Our errors beside the paper's.
-    pub tables: Vec<ComparisonTable>,
+    /// Our errors beside the paper's; the first look is on the first of them for each training.
+    pub tables: Vec<Table>,
+    /// What another resolution costs.
+    pub costs: Vec<Table>,
     /// Other tables.
     pub simple: Vec<SimpleTable>,
-    /// Headings in plain text, and figures as HTML.
+    /// Figures of the first look, as HTML.
+    pub overview: Vec<String>,
+    /// Headings, and figures as HTML.
     pub figures: Vec<(String, String)>,
-    /// Honest remarks, in plain text.
+    /// Honest remarks.
     pub notes: Vec<String>,
 }
 
-const QUICK: &str = "<p class=\"banner\" role=\"note\">Quick budget: few steps, one seed; these are not the numbers \
-                     to judge the methods by.</p>\n";
+/// A section, or nothing without content.
+fn section(heading: &str, content: Markup) -> Markup {
+    html! { @if !content.0.is_empty() { section { h2 { (heading) } (content) } } }
+}
 
 /// Renders the page.
 pub fn render(page: &Page) -> String {
-    let comparisons =
-        page.tables.iter().map(|table| section(&table.title(), html::scale_legend() + &html::comparison(table)));
-    let simple: String = page.simple.iter().map(html::simple).collect();
-    format!(
-        include_str!("page.html"),
-        style = include_str!("../report/style.css"),
-        own_style = include_str!("style.css"),
-        title = escape(&page.title),
-        summary = paragraph(&page.summary),
-        banner = if page.is_quick { QUICK } else { "" },
-        overview = section("At a glance", overview::overview(&page.tables)),
-        setting = section("Setting", tables::facts(&page.facts)),
-        tables = comparisons.collect::<String>(),
-        figures = figures(&page.figures),
-        simple = section("Sizes and spectra", simple),
-        notes = section("Notes", tables::notes(&page.notes)),
-    )
+    let style = concat!(include_str!("../report/style.css"), include_str!("style.css"));
+    let compared: Vec<_> = page.tables.iter().filter(|table| has_paper(table)).collect();
+    let glance = html! {
+        @for table in &compared {
+            @if compared.len() > 1 { h3 { (table.title) } }
+            (html::winners(table)) (html::ratios(table))
+        }
+        @for figure in &page.overview { (PreEscaped(figure)) }
+    };
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (page.title) }
+                style { (PreEscaped(style)) }
+            }
+            body {
+                main {
+                    header {
+                        p.kind { "Reproduction of the paper's tables" }
+                        h1 { (page.title) }
+                        @if !page.summary.is_empty() { p.summary { (page.summary) } }
+                        @if page.is_quick {
+                            p.banner role="note" {
+                                "Quick budget: few steps, one seed; these are not the numbers to judge the methods by."
+                            }
+                        }
+                    }
+                    (section("At a glance", glance))
+                    (section("Setting", PreEscaped(tables::facts(&page.facts))))
+                    @for table in page.tables.iter().chain(&page.costs) {
+                        (section(&table.title, html! {
+                            @if has_paper(table) { (html::scale_legend()) }
+                            (html::comparison(table))
+                        }))
+                    }
+                    @for figures in page.figures.chunk_by(|a, b| a.0 == b.0) {
+                        (section(&figures[0].0, html! { @for (_, figure) in figures { (PreEscaped(figure)) } }))
+                    }
+                    (section("Sizes, spectra and times", html! { @for table in &page.simple { (html::simple(table)) } }))
+                    (section("Notes", PreEscaped(tables::notes(&page.notes))))
+                }
+            }
+        }
+    };
+    markup.into_string()
 }
 
-/// A section per heading; figures in a row with the same heading share it.
-fn figures(figures: &[(String, String)]) -> String {
-    let groups = figures.chunk_by(|a, b| a.0 == b.0);
-    groups.map(|group| section(&group[0].0, group.iter().map(|(_, figure)| figure.as_str()).collect())).collect()
+/// Whether the paper has a number for one of ours.
+fn has_paper(table: &Table) -> bool {
+    table.groups.iter().flat_map(|group| &group.lines).flat_map(|line| &line.cells).any(|cell| cell.paper.is_some())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::tests::example;
+    use super::super::table::tests::{digits, functions};
     use super::*;
 
     fn page() -> Page {
-        Page { title: "A & B".into(), tables: example(), notes: vec!["<note>".into()], ..Page::default() }
+        let figure = |heading: &str, html: &str| (heading.to_owned(), html.to_owned());
+        Page {
+            title: "A & B".into(),
+            tables: [functions("poisson"), functions("darcy")].concat(),
+            figures: vec![figure("a", "<b>1</b>"), figure("a", "<b>2</b>"), figure("c", "3")],
+            notes: vec!["<note>".into()],
+            ..Page::default()
+        }
     }
 
     #[test]
     fn the_page_needs_nothing_else() {
+        for page in [page(), Page { tables: digits(), ..Page::default() }] {
+            let html = render(&page);
+            assert!(["http", "<script", "<link", "@import", "url("].iter().all(|word| !html.contains(word)));
+            assert!(!html.contains("NaN"));
+        }
         let html = render(&page());
         assert!(html.contains("<title>A &amp; B</title>") && html.contains("&lt;note&gt;"));
-        assert!(["http", "<script", "<link", "@import", "url("].iter().all(|word| !html.contains(word)));
-        assert!(!html.contains("NaN"));
     }
 
     #[test]
-    fn the_overview_comes_before_the_tables() {
+    fn sections_come_from_the_first_look_to_the_details() {
         let html = render(&page());
-        let place = |text: &str| html.find(text).unwrap();
-        assert!(place("At a glance") < place("<h2>1D Poisson, 101 points</h2>"));
-        assert!(place("<h2>1D Poisson") < place("<h2>2D Darcy") && place("<h2>2D Darcy") < place("<h2>Notes"));
+        let headings = ["At a glance", "1D Poisson, 101 points", "2D Darcy, trained at s = 16", "a", "c", "Notes"];
+        let places = headings.map(|heading| html.find(&format!("<h2>{heading}</h2>")).unwrap());
+        assert!(places.is_sorted());
+        // Figures share a heading, and what is empty has none.
+        assert!(html.contains("<b>1</b><b>2</b>") && !html.contains("<h2>Sizes"));
     }
 
     #[test]
@@ -88,11 +136,11 @@ mod tests {
         assert!(render(&Page { is_quick: true, ..page() }).contains("not the numbers to judge"));
     }
 
+    /// Images that the paper does not test on are not part of the first look.
     #[test]
-    fn figures_share_a_heading() {
-        let figure = |heading: &str, html: &str| (heading.to_owned(), html.to_owned());
-        let html = figures(&[figure("a", "<b>1</b>"), figure("a", "<b>2</b>"), figure("c", "3")]);
-        assert_eq!(html.matches("<h2>").count(), 2);
-        assert!(html.contains("<b>1</b><b>2</b>"));
+    fn the_first_look_is_at_what_can_be_compared() {
+        let html = render(&Page { tables: digits(), ..Page::default() });
+        assert_eq!(html.matches("Which kind of network wins where?").count(), 1);
+        assert!(html.contains("<h2>MNIST, the official test images</h2>"));
     }
 }

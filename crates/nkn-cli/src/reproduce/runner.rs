@@ -1,188 +1,105 @@
-//! Runs the jobs one after the other; what is finished is never run again, what was stopped continues to the bit.
+//! Runs the trainings one after the other; what is finished is never run again, what was stopped continues to the bit.
 
-use super::cells::{Cells, evaluate};
-use super::jobs::{Budget, Job, Request};
+use super::output;
+use super::problem::{Budget, Job, Request};
+use super::training::{self, Standing, estimate, standing, test, train};
 use crate::Global;
-use crate::commands::bench::peak_gflops;
-use crate::progress::{Progress, should_stop};
+use crate::progress::should_stop;
 use anyhow::{Context, Result};
-use nkn::Device;
-use nkn::field::Samples;
-use nkn::io::write_atomically;
-use nkn::model::{Batch, BatchOptions, Kind, Normalisers, Work};
-use nkn::run::{Data, Existing, RunConfig, RunFolder};
-use nkn::train::{OptimiserKind, Outcome};
-use std::path::{Path, PathBuf};
+use nkn::run::{Data, RunConfig};
+use nkn::train::Outcome;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// What a training reaches of the peak, all told: kernel networks, and Fourier layers with their small products.
-const SHARE: f64 = 0.6;
-const FOURIER_SHARE: f64 = 0.2;
-/// A step with the optimiser SOAP against one without.
-const SOAP: f64 = 1.6;
-
-/// Where the jobs' folders are.
-pub fn folder_of(request: &Request, job: &Job) -> PathBuf {
-    request.out.join("jobs").join(job.name())
+/// A training that is not finished.
+struct Open {
+    job: Job,
+    folder: PathBuf,
+    config: RunConfig,
+    seconds: f64,
 }
 
-/// How a job stands.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Standing {
-    /// Nothing is there.
-    New,
-    /// It was begun.
-    Begun,
-    /// All depths are there, or the training has diverged.
-    Finished,
+/// What is left to do, with the samples for it.
+pub struct Plan {
+    jobs: usize,
+    open: Vec<Open>,
+    samples: Vec<(usize, Data)>,
 }
 
-/// Looks at what is there.
-pub fn standing(request: &Request, job: &Job) -> Result<Standing> {
-    let path = folder_of(request, job);
-    if !path.join("config.toml").is_file() {
-        return Ok(Standing::New);
-    }
-    let folder = RunFolder::open(&path)?;
-    let (old, wanted) = (folder.config()?, job.config(request.budget, &data_folder(request))?);
-    if !old.extends(&wanted) && !wanted.extends(&old) {
-        anyhow::bail!(
-            "{}: was trained with other settings\n  hint: choose another folder with --out, or remove it to train it again",
-            path.join("config.toml").display()
-        );
-    }
-    let done = folder.depths();
-    let all_there = job.depths.iter().all(|depth| done.contains(depth));
-    Ok(if all_there || diverged_at(&path).is_some() { Standing::Finished } else { Standing::Begun })
-}
-
-/// Generated samples, kept beside the jobs.
-fn data_folder(request: &Request) -> PathBuf {
-    request.out.join("data")
-}
-
-/// The depth at which a training has diverged.
-pub fn diverged_at(path: &Path) -> Option<usize> {
-    let text = std::fs::read_to_string(path.join("diverged.json")).ok()?;
-    let value: serde_json::Value = serde_json::from_str(&text).ok()?;
-    value["depth"].as_u64().map(|depth| depth as usize)
-}
-
-/// About how many seconds each depth of a training takes, from its operations and the machine's peak.
-pub fn estimate(config: &RunConfig, train: &Samples, peak: f64) -> Result<Vec<(usize, f64)>> {
-    let normalisers = Normalisers::fit(&config.model, train)?;
-    let count = config.train.batch.unwrap_or(train.count()).min(train.count());
-    let samples = train.select(&(0..count).collect::<Vec<_>>());
-    let one = |(rung, &depth): (usize, &usize)| -> Result<(usize, f64)> {
-        let budget = config.train.memory_gib * (1u64 << 30) as f64;
-        let options = BatchOptions { budget, training: true, ..BatchOptions::new(depth, &Device::flex()) };
-        let batch = Batch::new(&config.model, &normalisers, &samples, &options)?;
-        let work = Work::of(&config.model, train.domain().dim(), &batch, &options)?;
-        let steps = train.count().div_ceil(count) * config.train.epochs.at(rung);
-        let factor = if config.train.optimiser == OptimiserKind::Soap { SOAP } else { 1.0 };
-        let share = if config.model.kind == Kind::Fno { FOURIER_SHARE } else { SHARE };
-        Ok((depth, factor * work.gflop * steps as f64 / (share * peak)))
-    };
-    config.train.depths.iter().enumerate().map(one).collect()
-}
-
-/// The samples of one training grid.
-struct Grid {
-    trained_at: usize,
-    data: Data,
-}
-
-/// Runs what is not finished; false if it was stopped before the end.
-pub fn run(global: &Global, request: &Request, tests: &[usize], limit: Option<Duration>) -> Result<bool> {
-    let jobs = request.jobs();
-    let begun = Instant::now();
-    let mut grids: Vec<Grid> = Vec::new();
-    let peak = peak_gflops();
-    let mut open: Vec<(&Job, f64)> = Vec::new();
-    for job in &jobs {
-        if standing(request, job)? == Standing::Finished {
-            continue;
+impl Plan {
+    /// Looks at what is there and estimates the rest; `peak` measures the machine, if that is needed.
+    pub fn new(request: &Request, peak: fn() -> f64) -> Result<Self> {
+        let jobs = request.jobs();
+        let mut plan = Self { jobs: jobs.len(), open: Vec::new(), samples: Vec::new() };
+        for job in jobs {
+            let (folder, config) = (job.folder(request), (request.problem.config)(&job, request)?);
+            if standing(&folder, &config)? != Standing::Finished {
+                plan.open.push(Open { job, folder, config, seconds: 0.0 });
+            }
         }
-        let config = job.config(request.budget, &data_folder(request))?;
-        if !grids.iter().any(|grid| grid.trained_at == job.trained_at) {
-            let data = config.data.load_with(&crate::progress::generating())?;
-            grids.push(Grid { trained_at: job.trained_at, data });
+        let peak = if plan.open.is_empty() { 0.0 } else { peak() };
+        for open in &mut plan.open {
+            let wanted = training::samples(&open.config);
+            if plan.samples.iter().all(|(known, _)| *known != wanted) {
+                plan.samples.push((wanted, training::load(&open.config)?));
+            }
+            let (_, loaded) = plan.samples.iter().find(|(known, _)| *known == wanted).context("loaded above")?;
+            open.seconds = estimate(&open.folder, &open.config, loaded, peak)?;
         }
-        let grid = grids.iter().find(|grid| grid.trained_at == job.trained_at).context("loaded above")?;
-        let done = RunFolder::open(&folder_of(request, job)).map_or(Vec::new(), |folder| folder.depths());
-        let left = estimate(&config, &grid.data.train, peak)?;
-        open.push((job, left.iter().filter(|(depth, _)| !done.contains(depth)).map(|(_, seconds)| seconds).sum()));
+        Ok(plan)
     }
-    let total: f64 = open.iter().map(|(_, seconds)| seconds).sum();
-    eprintln!(
-        "{}: {} trainings, {} of them finished; about {} for the rest on this machine{}",
-        request.experiment.name(),
-        jobs.len(),
-        jobs.len() - open.len(),
-        in_words(total + 0.0),
-        if request.budget == Budget::Quick { " (quick budget: few steps)" } else { "" }
-    );
-    let (mut expected, mut spent) = (0.0, 0.0);
-    let mut is_complete = true;
-    for (index, (job, seconds)) in open.iter().enumerate() {
+
+    /// What there is to do, in a sentence.
+    pub fn in_words(&self, request: &Request) -> String {
+        format!(
+            "{}: {} trainings, {} of them finished; about {} for the rest on this machine{}",
+            request.problem.name,
+            self.jobs,
+            self.jobs - self.open.len(),
+            in_words(self.open.iter().map(|open| open.seconds).sum::<f64>() + 0.0),
+            if request.budget == Budget::Quick { " (quick budget: few steps)" } else { "" }
+        )
+    }
+
+    /// The open trainings and what they would take, a line each.
+    pub fn lines(&self) -> String {
+        self.open.iter().map(|open| format!("{}: about {}\n", open.job.name(), in_words(open.seconds))).collect()
+    }
+
+    /// Trains what is open; false if it was stopped before the end. Tables and page are kept up to date.
+    pub fn run(&self, global: &Global, request: &Request, limit: Option<Duration>) -> Result<bool> {
+        let begun = Instant::now();
         let is_over = || should_stop() || limit.is_some_and(|limit| begun.elapsed() >= limit);
-        if is_over() {
-            is_complete = false;
-            break;
+        let (mut planned, mut spent) = (0.0, 0.0);
+        for (index, open) in self.open.iter().enumerate() {
+            if is_over() {
+                return Ok(false);
+            }
+            // The estimate learns from the trainings so far.
+            let pace = if spent > 10.0 { spent / planned } else { 1.0 };
+            let left: f64 = self.open[index..].iter().map(|open| pace * open.seconds).sum();
+            let (number, count, name) = (index + 1, self.open.len(), open.job.name());
+            eprintln!("training {number} of {count}: {name}; about {} left in all", in_words(left));
+            let wanted = training::samples(&open.config);
+            let (_, loaded) = self.samples.iter().find(|(known, _)| *known == wanted).context("loaded for the plan")?;
+            let started = Instant::now();
+            let outcome = train(global, &open.folder, &open.job, (&open.config, loaded), &is_over)?;
+            spent += started.elapsed().as_secs_f64();
+            planned += open.seconds;
+            if outcome == Outcome::Interrupted {
+                return Ok(false);
+            }
+            output::write(request, "", output::Extent::Numbers)?;
         }
-        // The estimate learns from the jobs so far.
-        let pace = if spent > 10.0 { spent / expected } else { 1.0 };
-        let left: f64 = open[index..].iter().map(|(_, seconds)| pace * seconds).sum();
-        eprintln!("training {} of {}: {}; about {} left in all", index + 1, open.len(), job.name(), in_words(left));
-        let grid = grids.iter().find(|grid| grid.trained_at == job.trained_at).context("loaded above")?;
-        let started = Instant::now();
-        let outcome = train(global, request, job, &grid.data, &is_over)?;
-        spent += started.elapsed().as_secs_f64();
-        expected += seconds;
-        is_complete &= outcome == Outcome::Complete;
+        Ok(true)
     }
-    // Who stops does not want to wait for tests, only for what is known already.
-    test(request, if should_stop() { &[] } else { tests })?;
-    Ok(is_complete && !should_stop())
 }
 
-/// Collects the errors of all trainings, and tests them on grids where that is missing: also those that were trained before.
-pub fn test(request: &Request, tests: &[usize]) -> Result<()> {
-    for job in &request.jobs() {
-        let path = folder_of(request, job);
-        if path.join("config.toml").is_file() && job.initialisation != nkn::train::Initialisation::Random {
-            evaluate(&RunFolder::open(&path)?, &mut Cells::read(&path)?, tests)?;
-        }
-    }
-    Ok(())
-}
-
-fn train(global: &Global, request: &Request, job: &Job, data: &Data, is_over: &dyn Fn() -> bool) -> Result<Outcome> {
-    let path = folder_of(request, job);
-    let config = job.config(request.budget, &data_folder(request))?.resolve(data)?;
-    let folder = match standing(request, job)? {
-        Standing::New => RunFolder::create(&path, &config, Existing::Refuse)?,
-        _ => {
-            let old = RunFolder::open(&path)?.config()?;
-            let config = if old.extends(&config) { old } else { config };
-            RunFolder::create(&path, &config, Existing::Resume)?
-        }
-    };
-    let mut progress = Progress::new(global);
-    let outcome = folder.train(data, None, Device::flex(), is_over, &mut |event| progress.show(event));
-    progress.finish();
-    match outcome {
-        Err(error @ nkn::Error::NotFinite { .. }) => {
-            // A result too: the paper prints INF.
-            let done = folder.depths();
-            let depth = job.depths.iter().find(|depth| !done.contains(depth)).copied().unwrap_or_default();
-            let value = serde_json::json!({ "depth": depth, "message": error.to_string() });
-            write_atomically(&path.join("diverged.json"), value.to_string().as_bytes())?;
-            eprintln!("{}: diverged at depth {depth}: {error}", job.name());
-            Ok(Outcome::Complete)
-        }
-        outcome => Ok(outcome?),
-    }
+/// Tests all trainings on the request's grids, also those that were trained before; who stops does not want to wait for that.
+pub fn test_all(request: &Request) -> Result<()> {
+    let tests = request.tests();
+    let jobs = request.jobs();
+    jobs.iter().take_while(|_| !should_stop()).try_for_each(|job| test(&job.folder(request), job, &tests))
 }
 
 /// A time to plan with.

@@ -1,43 +1,59 @@
-//! The paper's tables, with our numbers beside the paper's.
+//! From rows to tables: our numbers under the keys of the paper's, arranged as in the paper.
 
-use std::cmp::Reverse;
+use super::cell::{Cell, Unit};
+use super::names::{QUOTED, RANDOM, details, kind_name, network};
+use super::paper::{self, Published};
+use super::problem::{Problem, Task};
+use super::row::{Data, Key, Row};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cell::Cell;
-use super::model::{Key, Measured, collapse_threshold, display_name, model_rank};
-use super::paper;
+/// Cells by what they are.
+pub type Cells = BTreeMap<Key, Cell>;
 
-/// All errors of networks trained on one grid.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ComparisonTable {
-    /// "poisson" or "darcy".
-    pub experiment: String,
-    /// Points per axis of the training grid.
-    pub trained_at: usize,
-    /// The columns.
-    pub depths: Vec<usize>,
-    /// Normalised data first.
-    pub halves: Vec<Half>,
+/// Our values by seed.
+fn measured<'a>(problem: &Problem, rows: &'a [Row]) -> BTreeMap<&'a Key, BTreeMap<u64, f64>> {
+    let mut found: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.key.metric == problem.task.metric() && !row.key.model.ends_with(RANDOM)) {
+        found.entry(&row.key).or_default().insert(row.seed, row.value);
+    }
+    found
 }
 
-/// The part of a table that was trained on the same data.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Half {
-    /// Whether the data were normalised.
-    pub normalised: bool,
-    /// By model, training errors first.
-    pub rows: Vec<Row>,
+/// The errors, ours and the paper's.
+pub fn errors(problem: &Problem, rows: &[Row]) -> Cells {
+    let ours = measured(problem, rows);
+    let printed = paper::keys(problem.name, problem.task.metric()).map(|key| -> &Key { key });
+    let keys: BTreeSet<&Key> = ours.keys().copied().chain(printed).collect();
+    let cell = |key: &Key| Cell {
+        ours: ours.get(key).map(|seeds| seeds.values().copied().collect()).unwrap_or_default(),
+        paper: paper::published(key),
+        tao: paper::published(&Key { metric: "error_rate_tao".into(), ..key.clone() }).map(|tao| tao.mean),
+        unit: problem.task.unit(),
+        collapse: (problem.collapse)(key),
+        is_best: false,
+        leads: false,
+    };
+    keys.into_iter().map(|key| (key.clone(), cell(key))).collect()
 }
 
-/// The errors of one model on one set of samples.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// "gkn", "fno" or "nkn".
-    pub model: String,
-    /// The samples.
-    pub samples: Samples,
-    /// A cell per depth.
-    pub cells: Vec<Cell>,
+/// How many times larger errors are at other resolutions than at that of the training: ours seed by seed, as far as a seed has
+/// both.
+pub fn costs(problem: &Problem, rows: &[Row]) -> Cells {
+    let (ours, errors) = (measured(problem, rows), errors(problem, rows));
+    let cell = |(key, cell): (&Key, &Cell)| {
+        let home = key.at_home();
+        let pairs = ours.get(key).zip(ours.get(&home)).map(|(cross, home)| {
+            let ratio =
+                |(seed, value): (&u64, &f64)| home.get(seed).filter(|&&error| error > 0.0).map(|error| value / error);
+            cross.iter().filter_map(ratio).collect::<Vec<f64>>()
+        });
+        let paper = cell.paper.zip(paper::published(&home)).map(|(cross, home)| cross.mean / home.mean);
+        let paper = paper.filter(|ratio| !ratio.is_nan()).map(|mean| Published { mean, deviation: None });
+        let ours = pairs.unwrap_or_default();
+        let cell = Cell { ours, paper, tao: None, unit: Unit::Factor, collapse: f64::INFINITY, ..cell.clone() };
+        (key.clone(), cell)
+    };
+    errors.iter().filter(|(key, _)| key.is_cross()).map(cell).collect()
 }
 
 /// Samples at a resolution; training samples come first.
@@ -49,203 +65,247 @@ pub struct Samples {
     pub resolution: usize,
 }
 
-/// Builds a table for each training grid that occurs in our results.
-pub fn tables(measured: &[(Key, Measured)]) -> Vec<ComparisonTable> {
-    let ours: BTreeMap<&Key, &Measured> =
-        measured.iter().filter(|(_, values)| !values.values.is_empty()).map(|(key, values)| (key, values)).collect();
-    let grids: BTreeSet<(&str, usize)> = ours.keys().map(|key| (key.experiment.as_str(), key.trained_at)).collect();
-    // Poisson comes before Darcy, as in the paper.
-    let mut grids: Vec<_> = grids.into_iter().collect();
-    grids.sort_by_key(|&(experiment, trained_at)| (Reverse(experiment), trained_at));
-    grids.into_iter().map(|(experiment, trained_at)| table(experiment, trained_at, &ours)).collect()
+/// Where a number stands in its table, in the order of the paper.
+struct Place {
+    table: (bool, String, usize),
+    group: (bool, Option<Data>),
+    line: (usize, String, Option<usize>, Option<Samples>),
+    column: ((usize, usize), (usize, usize)),
 }
 
-fn table(experiment: &str, trained_at: usize, ours: &BTreeMap<&Key, &Measured>) -> ComparisonTable {
-    let mine = ours.keys().copied().filter(|key| key.experiment == experiment && key.trained_at == trained_at);
-    // The closure shortens the life of the static keys to that of ours.
-    let printed = paper::keys(experiment, trained_at).map(|key| -> &Key { key });
-    let keys: BTreeSet<&Key> = mine.chain(printed).collect();
-    let depths: Vec<usize> = keys.iter().map(|key| key.depth).collect::<BTreeSet<_>>().into_iter().collect();
-    let halves: BTreeSet<bool> = keys.iter().map(|key| key.normalised).collect();
-    let half = |normalised: bool| {
-        let order = |key: &&Key| (model_rank(&key.model), key.model.clone(), Samples::of(key));
-        let names: BTreeSet<_> = keys.iter().filter(|key| key.normalised == normalised).map(order).collect();
-        let row = |(_, model, samples): (usize, String, Samples)| Row {
-            cells: depths
-                .iter()
-                .map(|&depth| cell(ours, samples.key(experiment, &model, depth, (trained_at, normalised))))
-                .collect(),
-            model,
-            samples,
-        };
-        Half { normalised, rows: names.into_iter().map(row).collect() }
-    };
-    let halves = halves.into_iter().rev().map(half).collect();
-    let mut table = ComparisonTable { experiment: experiment.to_owned(), trained_at, depths, halves };
-    table.mark_best();
-    table
+/// The place of a value in a list, or behind it.
+fn order(list: &[usize], value: usize) -> (usize, usize) {
+    (list.iter().position(|&known| known == value).unwrap_or(list.len()), value)
 }
 
-fn cell(ours: &BTreeMap<&Key, &Measured>, key: Key) -> Cell {
-    Cell {
-        ours: ours.get(&key).map(|&values| values.clone()),
-        paper: paper::published(&key),
-        collapse: collapse_threshold(&key),
-        is_best: false,
-        leads: false,
-    }
-}
-
-impl Samples {
-    fn of(key: &Key) -> Self {
-        Self { is_test: key.split != "train", resolution: key.tested_at }
-    }
-
-    fn key(self, experiment: &str, model: &str, depth: usize, (trained_at, normalised): (usize, bool)) -> Key {
-        Key {
-            experiment: experiment.to_owned(),
-            model: model.to_owned(),
-            depth,
-            split: if self.is_test { "test" } else { "train" }.to_owned(),
-            trained_at,
-            tested_at: self.resolution,
-            normalised,
-        }
-    }
-}
-
-impl ComparisonTable {
-    /// What the networks were trained on, as in "2D Darcy, trained at s = 16".
-    pub fn title(&self) -> String {
-        match self.experiment.as_str() {
-            "poisson" => format!("1D Poisson, {} points", self.trained_at),
-            "darcy" => format!("2D Darcy, trained at s = {}", self.trained_at),
-            other => format!("{other}, trained at s = {}", self.trained_at),
-        }
-    }
-
-    /// The name of samples: their resolution is left out if there is only one.
-    pub fn samples_name(&self, samples: Samples) -> String {
-        let mut rows = self.halves.iter().flat_map(|half| &half.rows);
-        match samples.is_test {
-            false => "train".to_owned(),
-            true if rows.all(|row| row.samples.resolution == samples.resolution) => "test".to_owned(),
-            true => format!("test s′ = {}", samples.resolution),
-        }
-    }
-
-    /// The name of a row, as in "GKN, test s′ = 16".
-    pub fn row_name(&self, row: &Row) -> String {
-        format!("{}, {}", display_name(&row.model), self.samples_name(row.samples))
-    }
-
-    /// The sets of samples, training first.
-    pub fn samples(&self) -> Vec<Samples> {
-        let rows = self.halves.iter().flat_map(|half| &half.rows);
-        rows.map(|row| row.samples).collect::<BTreeSet<_>>().into_iter().collect()
-    }
-
-    /// Marks the smallest errors, in the table and in its halves; a single model has nobody to beat.
-    fn mark_best(&mut self) {
-        for samples in self.samples() {
-            for column in 0..self.depths.len() {
-                mark(self.halves.iter_mut().flat_map(|half| &mut half.rows), samples, column, |cell| &mut cell.is_best);
-                for half in &mut self.halves {
-                    mark(half.rows.iter_mut(), samples, column, |cell| &mut cell.leads);
-                }
+impl Place {
+    fn of(problem: &Problem, key: &Key) -> Self {
+        let rank = paper::rank(problem.name, &key.model);
+        let model = key.model.clone();
+        match problem.task {
+            Task::Functions => {
+                let samples = Samples { is_test: key.is_test(), resolution: key.tested_at };
+                let table = (false, String::new(), key.trained_at);
+                let column = ((0, key.depth.unwrap_or(0)), (0, 0));
+                Self { table, group: (false, key.data), line: (rank, model, None, Some(samples)), column }
+            }
+            Task::Images => {
+                let is_other = key.split != problem.split;
+                let same = |printed: &Key| printed.model == key.model && printed.depth == key.depth;
+                let is_new = !paper::keys(problem.name, &key.metric).any(same);
+                let tests = (problem.tested_at)(super::problem::Budget::Full);
+                let column = (order(problem.trained_at, key.trained_at), order(tests, key.tested_at));
+                let line = (rank, model, key.depth, None);
+                Self { table: (is_other, key.split.clone(), 0), group: (is_new && !is_other, None), line, column }
             }
         }
     }
 }
 
-fn mark<'a>(
-    rows: impl Iterator<Item = &'a mut Row>,
-    samples: Samples,
-    column: usize,
-    flag: impl Fn(&mut Cell) -> &mut bool,
-) {
-    let rows = rows.filter(|row| row.samples == samples);
-    let mut run: Vec<_> = rows.map(|row| &mut row.cells[column]).filter(|cell| cell.ours.is_some()).collect();
-    let several = run.len() > 1;
-    let learned = run.iter_mut().filter_map(|cell| Some((cell.learned()?, cell)));
-    if let Some((_, cell)) = learned.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|_| several) {
-        *flag(cell) = true;
+/// A table of the paper with our numbers.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// The heading.
+    pub title: String,
+    /// A name for references.
+    pub label: String,
+    /// What the numbers are.
+    pub unit: Unit,
+    /// What the lines are.
+    pub corner: &'static str,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// Parts with a heading.
+    pub groups: Vec<Group>,
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// What it shares with its neighbours, as in "trained on fine images", or nothing.
+    pub over: String,
+    /// Its own head, as in "L = 4" or "tested on coarse".
+    pub head: String,
+    /// Both in short, as in "L = 4" or "fine → coarse".
+    pub short: String,
+}
+
+/// Lines of networks that were trained on the same kind of data, or that the paper does not have.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// The heading, or nothing.
+    pub title: &'static str,
+    /// Functions: what the networks were trained on.
+    pub data: Option<Data>,
+    /// By model.
+    pub lines: Vec<Line>,
+}
+
+/// The numbers of one network, or of one model on one set of samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// As in [`Key::model`].
+    pub model: String,
+    /// What distinguishes it from other lines of its kind, as in "test s′ = 31" or "r = 3, L = 2".
+    pub detail: String,
+    /// Functions: the samples.
+    pub samples: Option<Samples>,
+    /// A cell per column.
+    pub cells: Vec<Cell>,
+}
+
+impl Line {
+    /// Its name, as in "GKN, test s′ = 16" or "NKN, r = 3, L = 2".
+    pub fn name(&self) -> String {
+        let comma = if self.detail.is_empty() { "" } else { ", " };
+        format!("{}{comma}{}", kind_name(&self.model), self.detail)
+    }
+
+    /// Whether its numbers are those of others, which the paper quotes.
+    pub fn is_quoted(&self) -> bool {
+        self.model == QUOTED
+    }
+
+    /// Whether it is about test samples.
+    pub fn is_test(&self) -> bool {
+        self.samples.is_none_or(|samples| samples.is_test)
     }
 }
 
-impl Half {
-    /// Its heading, in the paper's words.
-    pub fn title(&self) -> &'static str {
-        if self.normalised { "Trained with normalised data" } else { "Trained with original (not normalised) data" }
-    }
-
+impl Group {
     /// Whether we have any number for it.
     pub fn is_run(&self) -> bool {
-        self.rows.iter().any(|row| row.cells.iter().any(|cell| cell.ours.is_some()))
+        self.lines.iter().flat_map(|line| &line.cells).any(Cell::is_run)
+    }
+}
+
+/// The tables in which we have a number.
+pub fn tables(problem: &Problem, cells: &Cells) -> Vec<Table> {
+    let mut parts: BTreeMap<_, Vec<(&Key, Place)>> = BTreeMap::new();
+    for key in cells.keys() {
+        let place = Place::of(problem, key);
+        parts.entry(place.table.clone()).or_default().push((key, place));
+    }
+    let is_run = |part: &&Vec<(&Key, Place)>| part.iter().any(|(key, _)| cells[*key].is_run());
+    parts.values().filter(is_run).map(|part| table(problem, part, cells)).collect()
+}
+
+fn table(problem: &Problem, part: &[(&Key, Place)], cells: &Cells) -> Table {
+    let keys: BTreeSet<_> = part.iter().map(|(_, place)| place.column).collect();
+    let sides: BTreeSet<_> =
+        part.iter().filter_map(|(_, place)| place.line.3).map(|samples| samples.resolution).collect();
+    let first = &part[0].0;
+    let unit = cells[*first].unit;
+    let empty =
+        Cell { ours: Vec::new(), paper: None, tao: None, is_best: false, leads: false, ..cells[*first].clone() };
+    let mut groups: BTreeMap<_, BTreeMap<_, BTreeMap<_, &Cell>>> = BTreeMap::new();
+    for (key, place) in part {
+        let lines = groups.entry(place.group).or_default();
+        lines.entry(&place.line).or_default().insert(place.column, &cells[*key]);
+    }
+    let line = |((_, model, depth, samples), found): (&(_, String, _, Option<Samples>), BTreeMap<_, &Cell>)| Line {
+        model: model.clone(),
+        detail: match samples {
+            None => details(model, *depth),
+            Some(Samples { is_test: false, .. }) => "train".into(),
+            Some(_) if sides.len() == 1 && unit != Unit::Factor => "test".into(),
+            Some(samples) => format!("test s′ = {}", samples.resolution),
+        },
+        samples: *samples,
+        cells: keys.iter().map(|column| found.get(column).map_or(empty.clone(), |&cell| cell.clone())).collect(),
+    };
+    let group = |((is_new, data), lines): ((bool, Option<Data>), BTreeMap<_, _>)| Group {
+        title: match data {
+            Some(Data::Normalised) => "Trained with normalised data",
+            Some(Data::Original) => "Trained with original (not normalised) data",
+            None if is_new => "Not in the paper",
+            None => "",
+        },
+        data,
+        lines: lines.into_iter().map(line).collect(),
+    };
+    let cost = if unit == Unit::Factor { ": what another resolution costs" } else { "" };
+    let mut table = Table {
+        title: (problem.table_title)(first) + cost,
+        label: format!("{}-{}-{}", problem.name, first.trained_at, first.split)
+            + if cost.is_empty() { "" } else { "-cost" },
+        unit,
+        corner: if problem.task == Task::Functions { "model, samples" } else { "network" },
+        columns: keys.iter().map(|&((_, a), (_, b))| column(problem, a, b)).collect(),
+        groups: groups.into_iter().map(group).collect(),
+    };
+    table.mark_best();
+    table
+}
+
+fn column(problem: &Problem, first: usize, tested_at: usize) -> Column {
+    if problem.task == Task::Functions {
+        let head = format!("L = {first}");
+        return Column { over: String::new(), short: head.clone(), head };
+    }
+    let [trained, tested] = [first, tested_at].map(|side| problem.resolution_name(side));
+    Column {
+        over: format!("trained on {trained} images"),
+        head: format!("tested on {tested}"),
+        short: format!("{trained} → {tested}"),
+    }
+}
+
+impl Table {
+    /// Marks the smallest numbers on the same samples, in the table and among networks that were trained on the same data; a
+    /// single network has nobody to beat.
+    fn mark_best(&mut self) {
+        let samples: BTreeSet<_> = self.groups.iter().flat_map(|group| &group.lines).map(|line| line.samples).collect();
+        let data: BTreeSet<_> = self.groups.iter().map(|group| group.data).collect();
+        for &samples in &samples {
+            for column in 0..self.columns.len() {
+                self.mark(samples, column, |_| true, |cell| &mut cell.is_best);
+                for &data in &data {
+                    self.mark(samples, column, |group| group.data == data, |cell| &mut cell.leads);
+                }
+            }
+        }
     }
 
-    /// The rows on the same samples, one per model.
-    pub fn rows_on(&self, samples: Samples) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(move |row| row.samples == samples)
+    fn mark(
+        &mut self,
+        samples: Option<Samples>,
+        column: usize,
+        takes_part: impl Fn(&Group) -> bool,
+        flag: impl Fn(&mut Cell) -> &mut bool,
+    ) {
+        let groups = self.groups.iter_mut().filter(|group| takes_part(group));
+        let lines = groups.flat_map(|group| &mut group.lines).filter(|line| line.samples == samples);
+        let mut run: Vec<_> = lines.map(|line| &mut line.cells[column]).filter(|cell| cell.is_run()).collect();
+        let several = run.len() > 1;
+        let learned = run.iter_mut().filter_map(|cell| Some((cell.learned()?, cell)));
+        if let Some((_, cell)) = learned.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|_| several) {
+            *flag(cell) = true;
+        }
+    }
+}
+
+/// A table whose cells are plain text; the first column names the rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SimpleTable {
+    /// The heading, in plain text.
+    pub title: String,
+    /// What to look for, in plain text.
+    pub caption: String,
+    /// The heads of the columns.
+    pub columns: Vec<String>,
+    /// The cells, row by row.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// The name of a network or of a training, as in "NKN, r = 3, L = 2" or "NKN, original data".
+pub fn training_name(key: &Key) -> String {
+    match key.data {
+        Some(data) => format!("{}, {data} data", kind_name(&key.model)),
+        None => network(&key.model, key.depth),
     }
 }
 
 #[cfg(test)]
-pub mod tests {
-    use super::super::model::tests::{key, measured};
-    use super::*;
-
-    /// Poisson at L = 2 with all models, Darcy with one, and a depth that the paper does not have.
-    pub fn example() -> Vec<ComparisonTable> {
-        let test = |model, depth, normalised| key("poisson", model, depth, Some(101), normalised);
-        tables(&[
-            (test("gkn", 2, true), measured(&[3e-2, 5e-2])),
-            (test("fno", 2, true), measured(&[8e-3, 9e-3])),
-            (test("nkn", 2, true), measured(&[9e-3, 10e-3])),
-            (test("nkn", 2, false), measured(&[1e-3, 2e-3])),
-            (test("gkn", 4, true), measured(&[f64::INFINITY, 1.0])),
-            (test("fno", 4, true), measured(&[0.99, 1.0])),
-            (test("nkn", 64, true), measured(&[8e-3])),
-            (key("darcy", "nkn", 2, Some(31), true), measured(&[7e-2])),
-        ])
-    }
-
-    fn row<'a>(half: &'a Half, model: &str, is_test: bool) -> &'a Row {
-        half.rows.iter().find(|row| row.model == model && row.samples.is_test == is_test).unwrap()
-    }
-
-    #[test]
-    fn a_table_has_the_papers_rows_and_the_union_of_the_depths() {
-        let tables = example();
-        assert_eq!(
-            tables.iter().map(ComparisonTable::title).collect::<Vec<_>>(),
-            ["1D Poisson, 101 points", "2D Darcy, trained at s = 16"]
-        );
-        assert_eq!(tables[0].depths, [1, 2, 4, 8, 16, 32, 64]);
-        let names: Vec<_> = tables[0].halves[0].rows.iter().map(|row| tables[0].row_name(row)).collect();
-        assert_eq!(names, ["GKN, train", "GKN, test", "FNO, train", "FNO, test", "NKN, train", "NKN, test"]);
-        assert_eq!(tables[1].row_name(&tables[1].halves[0].rows[1]), "GKN, test s′ = 16");
-        assert_eq!(tables[1].halves.iter().map(Half::is_run).collect::<Vec<_>>(), [true, false]);
-        let deepest = &row(&tables[0].halves[0], "nkn", true).cells[6];
-        assert_eq!((deepest.ours.is_some(), deepest.paper), (true, None));
-    }
-
-    #[test]
-    fn the_best_model_is_marked_in_the_half_and_in_the_table() {
-        let table = &example()[0];
-        let marks = |half: usize, model, column: usize| {
-            let cell = &row(&table.halves[half], model, true).cells[column];
-            (cell.is_best, cell.leads)
-        };
-        assert_eq!(marks(0, "fno", 1), (false, true));
-        assert_eq!(marks(0, "nkn", 1), (false, false));
-        assert_eq!(marks(1, "nkn", 1), (true, false));
-        // Blown up and collapsed: nobody wins. Alone: neither.
-        assert_eq!([marks(0, "gkn", 2), marks(0, "fno", 2), marks(0, "nkn", 6)], [(false, false); 3]);
-    }
-
-    #[test]
-    fn nothing_measured_is_no_table() {
-        assert!(tables(&[(key("poisson", "nkn", 1, None, true), measured(&[]))]).is_empty());
-    }
-}
+#[path = "table_tests.rs"]
+pub mod tests;

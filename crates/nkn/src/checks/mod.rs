@@ -5,3 +5,4 @@ mod fourier;
 mod gradients;
 mod images;
 mod operations;
+mod training;

@@ -1,6 +1,7 @@
 //! Configuration files: data, model and training of one run, checked before anything starts.
 
 use super::data::{Data, DataConfig, Problem};
+use crate::domain::Quadrature;
 use crate::field::{Symmetry, moved};
 use crate::io::legacy::{merge, upgrade_config};
 use crate::model::{Batch, BatchOptions, ModelConfig, Normalisers, Space};
@@ -104,7 +105,9 @@ impl RunConfig {
 
     /// Whether this is `other` with, perhaps, more depths at the end of the ladder.
     pub fn extends(&self, other: &Self) -> bool {
-        self.data == other.data && self.model == other.model && self.train.extends(&other.train)
+        self.data == other.data
+            && self.model.settled(&other.model) == other.model.settled(&self.model)
+            && self.train.extends(&other.train)
     }
 
     /// The configuration as a file.
@@ -114,6 +117,18 @@ impl RunConfig {
 }
 
 impl ModelConfig {
+    /// The same with what is left to the samples taken from another.
+    fn settled(&self, other: &Self) -> Self {
+        let mut settled = self.clone();
+        if self.fields.is_empty() {
+            settled.fields.clone_from(&other.fields);
+        }
+        if self.quadrature == Quadrature::Automatic {
+            settled.quadrature = other.quadrature;
+        }
+        settled
+    }
+
     /// Fills in what depends on the samples: all fields where none are named, and the rule for the integral.
     pub(crate) fn resolve(&mut self, train: &crate::field::Samples) -> Result<()> {
         if self.fields.is_empty() {

@@ -1,0 +1,48 @@
+//! What the trainings on images have in common.
+
+use super::{Budget, Job, Request};
+use anyhow::Result;
+use nkn::model::ModelConfig;
+use nkn::run::{DataConfig, Problem, RunConfig};
+use nkn::train::{PerDepth, TrainConfig};
+
+/// Networks from this error on guess: always saying the most frequent digit errs in 88.7 %, any of ten equally frequent
+/// classes in 90 %.
+pub const GUESSING: f64 = 0.88;
+
+/// Sizes that images can be made of.
+pub const PIXELS: (fn(usize) -> bool, &str) = (|side| side >= 2 && side <= 512, "2 to 512 pixels");
+
+/// The configuration of a training, with the model's and the training's own settings.
+pub fn config(
+    problem: Problem,
+    base: ModelConfig,
+    training: TrainConfig,
+    job: &Job,
+    request: &Request,
+) -> Result<RunConfig> {
+    let is_quick = request.budget == Budget::Quick;
+    let radius = job.model.strip_prefix("nkn-r").and_then(|radius| radius.parse().ok());
+    let usual = DataConfig::of(problem);
+    let epochs = request.epochs.or(is_quick.then_some(2)).map_or(training.epochs.clone(), PerDepth::Same);
+    let config = RunConfig {
+        data: DataConfig {
+            folder: request.images.clone(),
+            resolution: Some(job.trained_at),
+            tested_at: request.tests(),
+            train_samples: if is_quick { 2_000 } else { usual.train_samples },
+            test_samples: if is_quick { 500 } else { usual.test_samples },
+            ..usual
+        },
+        model: ModelConfig { radius: radius.or(base.radius), ..base },
+        train: TrainConfig {
+            depths: vec![job.depths.first().copied().unwrap_or(1)],
+            epochs,
+            seed: job.seed,
+            ..training
+        },
+    };
+    config.model.check()?;
+    config.train.check()?;
+    Ok(config)
+}

@@ -1,0 +1,109 @@
+//! The lists of trainings: complete, distinct, valid, and under the names of their folders.
+
+use super::super::paper;
+use super::*;
+use std::collections::BTreeSet;
+
+/// All of an example.
+pub fn request(name: &str) -> Request {
+    Request {
+        problem: PROBLEMS.into_iter().find(|problem| problem.name == name).unwrap(),
+        budget: Budget::Full,
+        models: Vec::new(),
+        depths: Vec::new(),
+        radii: Vec::new(),
+        seeds: vec![0],
+        trained_at: Vec::new(),
+        tested_at: Vec::new(),
+        data: Vec::new(),
+        epochs: None,
+        images: "images".into(),
+        out: "out".into(),
+    }
+}
+
+fn names(request: &Request) -> BTreeSet<String> {
+    request.jobs().iter().map(Job::name).collect()
+}
+
+#[test]
+fn every_job_has_a_folder_and_a_valid_configuration() {
+    for (name, count) in [("poisson", 13), ("darcy", 12), ("mnist", 2 * 2 * 18), ("cifar", 2 * 14)] {
+        for budget in [Budget::Quick, Budget::Full] {
+            let request = Request { budget, seeds: vec![0, 1], ..request(name) };
+            request.check().unwrap();
+            assert_eq!((request.jobs().len(), names(&request).len()), (count, count), "{name}");
+            for job in request.jobs() {
+                (request.problem.config)(&job, &request).unwrap();
+            }
+        }
+    }
+}
+
+/// The names that version 0.1 gave: its runs are found again.
+#[test]
+fn folders_keep_their_names() {
+    let has = |problem: &str, folders: &[&str]| {
+        let names = names(&request(problem));
+        folders.iter().for_each(|&folder| assert!(names.contains(folder), "{folder} is not in {names:?}"));
+    };
+    has("poisson", &["nkn-s101-normalised-seed0", "fno-s101-original-seed0", "nkn-s101-original-seed0-random"]);
+    has("darcy", &["gkn-s16-normalised-seed0"]);
+    has("mnist", &["nkn-r3-l2-at14-seed0", "multiscale-cnn-l4-at28-seed0", "nnn-l1-at28-seed0"]);
+    has("cifar", &["preresnet20-at32-seed0", "nnn-l5-at32-seed0", "nkn-r4-l2-at32-seed0"]);
+}
+
+/// Every row of the paper is trained, except those that it quotes.
+#[test]
+fn every_row_of_the_paper_has_a_training() {
+    for problem in ["mnist", "cifar"] {
+        let jobs = request(problem).jobs();
+        for key in paper::keys(problem, "error_rate").filter(|key| key.model != super::super::names::QUOTED) {
+            let trains = |job: &Job| job.model == key.model && job.depths == Vec::from_iter(key.depth);
+            assert!(jobs.iter().any(|job| trains(job) && job.trained_at == key.trained_at), "{key:?}");
+        }
+    }
+}
+
+/// The full Darcy ladder is the one of the configuration file, so that a run of it counts as a cell.
+#[test]
+fn the_full_nkn_ladder_is_the_configuration_file() {
+    let request = request("darcy");
+    let job = request.jobs().remove(0);
+    assert_eq!((job.name().as_str(), job.depths.as_slice()), ("nkn-s16-normalised-seed0", &[1, 2, 4, 8, 16][..]));
+    let config = (request.problem.config)(&job, &request).unwrap();
+    let text = include_str!("../../../../../configs/darcy.toml");
+    let file = nkn::run::RunConfig::parse(text, std::path::Path::new("darcy.toml"), &[]).unwrap();
+    assert_eq!(config.model, file.model);
+    for rung in 0..5 {
+        assert_eq!(config.train.epochs.at(rung), file.train.epochs.at(rung));
+        assert_eq!(config.train.learning_rate.at(rung), file.train.learning_rate.at(rung));
+    }
+}
+
+#[test]
+fn parts_can_be_asked_for() {
+    let part =
+        Request { models: vec!["nkn".into()], depths: vec![2], radii: vec![4], epochs: Some(200), ..request("cifar") };
+    assert_eq!(names(&part), BTreeSet::from(["nkn-r4-l2-at32-seed0".to_owned()]));
+    let config = (part.problem.config)(&part.jobs()[0], &part).unwrap();
+    assert_eq!((config.train.epochs.at(0), config.model.radius, config.train.depths), (200, Some(4.0), vec![2]));
+    assert!(names(&part).is_subset(&names(&part.everything())));
+    let half = Request { data: vec![Data::Original], models: vec!["fno".into(), "fno".into()], ..request("poisson") };
+    assert_eq!(names(&half), BTreeSet::from(["fno-s101-original-seed0".to_owned()]));
+}
+
+#[test]
+fn what_an_example_does_not_have_is_refused() {
+    let message = |request: Request| request.check().unwrap_err().to_string();
+    assert!(
+        message(Request { models: vec!["gkn".into()], ..request("mnist") }).contains("cnn, multiscale-cnn, nnn, nkn")
+    );
+    assert!(message(Request { depths: vec![4, 2], ..request("poisson") }).contains("rising numbers"));
+    Request { depths: vec![4, 2], ..request("mnist") }.check().unwrap();
+    assert!(message(Request { depths: vec![0], ..request("mnist") }).contains("--depths"));
+    assert!(message(Request { radii: vec![0], ..request("mnist") }).contains("--radii"));
+    assert!(message(Request { epochs: Some(0), ..request("darcy") }).contains("--epochs"));
+    assert!(message(Request { tested_at: vec![18], ..request("darcy") }).contains("241 x 241"));
+    assert!(message(Request { tested_at: vec![1000], ..request("cifar") }).contains("512"));
+}

@@ -1,0 +1,267 @@
+//! The trainer on a tiny Poisson problem and on tiny images: the ladder, the best weights, schedules, stops, checkpoints.
+
+use crate::Device;
+use crate::field::{Images, Samples};
+use crate::model::{Block, Kind, ModelConfig, Parameters, Space};
+use crate::problem::poisson::generate;
+use crate::seed::Seed;
+use crate::task::{ClassTask, FunctionTask, ImageSplits, TestSet};
+use crate::train::{
+    DepthResult, Event, Initialisation, OptimiserKind, Outcome, PerDepth, Record, ScheduleConfig, ScheduleKind, State,
+    Task, TrainConfig, Trainer,
+};
+use std::cell::Cell;
+
+struct Run {
+    records: Vec<Record>,
+    results: Vec<DepthResult>,
+    parameters: Vec<Parameters>,
+}
+
+fn samples(first: usize, count: usize) -> Samples {
+    generate(Seed::new(0), first, count, 15).unwrap()
+}
+
+fn network() -> ModelConfig {
+    ModelConfig { kernel: vec![8, 8], reaction: vec![4], fields: vec!["f".into()], ..Default::default() }
+}
+
+fn settings() -> TrainConfig {
+    TrainConfig {
+        epochs: PerDepth::Same(40),
+        learning_rate: PerDepth::Same(1e-2),
+        record_every: 1,
+        schedule: ScheduleConfig { kind: ScheduleKind::Constant, ..Default::default() },
+        ..Default::default()
+    }
+}
+
+impl Run {
+    fn new(change: impl FnOnce(&mut TrainConfig)) -> Self {
+        let (train, test) = (samples(0, 12), samples(12, 4));
+        let model = network();
+        let mut config = settings();
+        change(&mut config);
+        let mut run = Self { records: vec![], results: vec![], parameters: vec![] };
+        let mut observer = |event: Event| {
+            match event {
+                Event::Records(records) => run.records.extend_from_slice(records),
+                Event::Finished { result, model } => {
+                    run.results.push(result.clone());
+                    run.parameters.push(model.parameters.clone());
+                }
+                _ => {}
+            }
+            Ok(())
+        };
+        let task = FunctionTask::new(&model, &config, &train, Some(&test), Device::Cpu).unwrap();
+        let mut trainer = Trainer { task, config: &config, should_stop: &|| false, observer: &mut observer };
+        let mut state = trainer.start(None).unwrap();
+        assert_eq!(trainer.run(&mut state).unwrap(), Outcome::Complete);
+        run
+    }
+
+    fn values(&self, metric: &str) -> Vec<f64> {
+        self.records.iter().filter(|r| r.measure.metric == metric).map(|r| r.measure.value).collect()
+    }
+}
+
+#[test]
+fn the_best_weights_are_kept() {
+    // A rate at which the loss jumps up and down.
+    let run = Run::new(|config| config.learning_rate = PerDepth::Same(0.1));
+    let best = run.values("loss").into_iter().fold(f64::INFINITY, f64::min);
+    let error = run.results[0].get("train", "relative_l2").unwrap();
+    assert!(error <= best * (1.0 + 1e-5), "{error} {best}");
+}
+
+#[test]
+fn a_plateau_stops_a_depth() {
+    // Nothing ever counts as better, so the first epoch is the last improvement.
+    let run = Run::new(|config| (config.stop_after, config.stop_tolerance) = (Some(7), 1.0));
+    assert_eq!(run.results[0].epochs, 7);
+}
+
+#[test]
+fn a_plateau_lowers_the_rate() {
+    let run = Run::new(|config| {
+        config.stop_tolerance = 1.0;
+        config.schedule =
+            ScheduleConfig { kind: ScheduleKind::Plateau, patience: 10, factor: 0.5, ..Default::default() };
+    });
+    let rates = run.values("learning_rate");
+    assert_eq!((rates[9], rates[10], rates[20], rates[30]), (1e-2, 5e-3, 2.5e-3, 1.25e-3));
+}
+
+#[test]
+fn mini_batches_learn_and_depend_on_the_seed_alone() {
+    let with =
+        |seed| Run::new(move |config| (config.batch, config.seed, config.epochs) = (Some(5), seed, PerDepth::Same(40)));
+    let run = with(1);
+    let losses = run.values("loss");
+    assert!(losses[39] < 0.5 * losses[0], "{losses:?}");
+    assert!(run.parameters == with(1).parameters);
+    assert!(run.parameters != with(2).parameters);
+}
+
+#[test]
+fn where_a_depth_starts_from() {
+    let with = |initialisation| {
+        Run::new(move |config| {
+            (config.depths, config.initialisation) = (vec![1, 2], initialisation);
+            config.epochs = PerDepth::Each(vec![40, 1]);
+            config.learning_rate = PerDepth::Each(vec![1e-2, 1e-9]);
+        })
+    };
+    // With a vanishing rate the second depth ends where it started.
+    let distance = |run: &Run| {
+        let [a, b] = [0, 1].map(|rung: usize| &run.parameters[rung].group("kernel").values);
+        a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+    };
+    assert!(distance(&with(Initialisation::ShallowToDeep)) < 1e-6);
+    assert!(distance(&with(Initialisation::Random)) > 1e-2);
+}
+
+#[test]
+fn clipping_shortens_the_gradient() {
+    // The mean of squares has no scale of its own; SOAP and Adam do not see a constant factor, weight decay does.
+    let with = |clip| {
+        Run::new(move |config| {
+            (config.clip, config.epochs) = (clip, PerDepth::Same(3));
+            (config.optimiser, config.weight_decay) = (OptimiserKind::Adam, 0.1);
+        })
+    };
+    assert!(with(Some(1e-3)).parameters != with(None).parameters);
+    assert!(with(Some(1e9)).parameters == with(None).parameters);
+}
+
+/// Trains, stopped before each of these steps, written to a file, read back and continued.
+fn trained<T: Task>(task: impl Fn() -> T, config: &TrainConfig, stops: &[usize]) -> State {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.safetensors");
+    let steps = Cell::new(0);
+    let mut state = None;
+    for stop in stops.iter().copied().chain([usize::MAX]) {
+        let should_stop = || {
+            steps.set(steps.get() + 1);
+            steps.get() > stop
+        };
+        let mut nothing = |_: Event| Ok(());
+        let mut trainer = Trainer { task: task(), config, should_stop: &should_stop, observer: &mut nothing };
+        let mut current: State = match state.take() {
+            None => trainer.start(None).unwrap(),
+            Some(state) => state,
+        };
+        let outcome = trainer.run(&mut current).unwrap();
+        assert_eq!(outcome == Outcome::Interrupted, stop != usize::MAX);
+        let model = trainer.task.config();
+        current.write(&path, model, config, &trainer.task.space()).unwrap();
+        state = Some(State::read(&path, model, config).unwrap());
+        assert_eq!(state.as_ref(), Some(&current));
+        // The step that was refused is asked for again.
+        steps.set(steps.get().saturating_sub(1));
+    }
+    State { seconds: 0.0, results: Vec::new(), ..state.unwrap() }
+}
+
+/// Stopped in the middle of epochs, at their ends and between two depths.
+#[test]
+fn an_interrupted_training_continues_to_the_bit() {
+    let (train, test) = (samples(0, 12), samples(12, 4));
+    let model = network();
+    for optimiser in [OptimiserKind::Adam, OptimiserKind::Soap] {
+        let config = TrainConfig {
+            depths: vec![1, 2],
+            epochs: PerDepth::Same(3),
+            batch: Some(5),
+            optimiser,
+            basis_every: 2,
+            ..settings()
+        };
+        let task = || FunctionTask::new(&model, &config, &train, Some(&test), Device::Cpu).unwrap();
+        let unbroken = trained(task, &config, &[]);
+        for stops in [vec![1], vec![3], vec![4, 5, 9], vec![2, 11]] {
+            assert!(trained(task, &config, &stops) == unbroken, "{optimiser:?}, stopped at {stops:?}");
+        }
+    }
+}
+
+fn images(count: usize) -> Images {
+    let pixels = (0..count * 3 * 64).map(|i| ((i * 2_654_435_761) >> 7) as u8).collect();
+    Images::new(8, 3, pixels, (0..count).map(|i| (i % 10) as u8).collect()).unwrap()
+}
+
+/// Networks with and without batch normalisation, dropout, moved images, two threads' worth of steps.
+#[test]
+fn so_does_one_on_images() {
+    let tests = vec![TestSet { name: "test", images: images(4) }];
+    let splits = ImageSplits { train: images(11), tests, side: 8, tested_at: vec![8, 16] };
+    let config =
+        TrainConfig { epochs: PerDepth::Same(2), batch: Some(4), flip: true, shift: 2, ..TrainConfig::images() };
+    let small =
+        ModelConfig { width: 2, kernel: vec![3], reaction: vec![3], reference: 4, head: 5, ..ModelConfig::images() };
+    let models = [
+        ModelConfig { dropout: 0.3, ..small.clone() },
+        ModelConfig { kind: Kind::MultiscaleCnn, ..small.clone() },
+        ModelConfig { kind: Kind::Preresnet, block: Block::Nkn, ..small },
+    ];
+    for model in models {
+        let task = || ClassTask::new(&model, &config, &splits, Device::Cpu).unwrap();
+        let unbroken = trained(task, &config, &[]);
+        assert!(trained(task, &config, &[1, 3, 4]) == unbroken, "{}", model.kind);
+        assert_eq!(unbroken.averages.is_empty(), model.kind != Kind::Preresnet);
+    }
+}
+
+/// A ladder on images: the weights of one depth go on at the next where layers share them, and are drawn anew where not.
+#[test]
+fn a_ladder_on_images() {
+    let splits = ImageSplits { train: images(6), tests: Vec::new(), side: 8, tested_at: Vec::new() };
+    let config = TrainConfig {
+        depths: vec![1, 2],
+        epochs: PerDepth::Same(1),
+        learning_rate: PerDepth::Each(vec![1e-3, 1e-12]),
+        ..TrainConfig::images()
+    };
+    for (kind, goes_on) in [(Kind::Nkn, true), (Kind::Cnn, false)] {
+        let model =
+            ModelConfig { kind, width: 2, kernel: vec![3], reaction: vec![3], head: 5, ..ModelConfig::images() };
+        let mut heads = Vec::new();
+        let mut observer = |event: Event| {
+            if let Event::Finished { model, .. } = event {
+                heads.push(model.parameters.group("head").values.clone());
+            }
+            Ok(())
+        };
+        let task = ClassTask::new(&model, &config, &splits, Device::Cpu).unwrap();
+        let mut trainer = Trainer { task, config: &config, should_stop: &|| false, observer: &mut observer };
+        let mut state = trainer.start(None).unwrap();
+        trainer.run(&mut state).unwrap();
+        let apart = heads[0].iter().zip(&heads[1]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert_eq!(apart < 1e-6, goes_on, "{kind}: {apart}");
+    }
+}
+
+#[test]
+fn wrong_trainings_are_refused_before_they_begin() {
+    let train = samples(0, 3);
+    let model = network();
+    let message = |model: &ModelConfig, config: &TrainConfig| {
+        let task = FunctionTask::new(model, config, &train, None, Device::Cpu);
+        task.err().map_or(String::new(), |error| error.to_string())
+    };
+    assert!(message(&model, &TrainConfig { depths: vec![], ..settings() }).contains("train.depths"));
+    assert!(message(&ModelConfig { fields: vec![], ..network() }, &settings()).contains("model.fields"));
+    assert!(message(&ModelConfig { fields: vec!["g".into()], ..network() }, &settings()).contains("\"g\""));
+    assert!(
+        message(&model, &TrainConfig { loss: crate::train::LossKind::CrossEntropy, ..settings() }).contains("loss")
+    );
+    let config = settings();
+    let task = FunctionTask::new(&model, &config, &train, None, Device::Cpu).unwrap();
+    let mut nothing = |_: Event| Ok(());
+    let trainer = Trainer { task, config: &config, should_stop: &|| false, observer: &mut nothing };
+    let other = ModelConfig { kernel: vec![9, 8], ..network() };
+    let foreign = Parameters::init(&other, &Space::Functions { dim: 1 }, 1, Seed::new(0)).unwrap();
+    let message = trainer.start(Some(foreign)).unwrap_err().to_string();
+    assert!(message.contains("initial weights"), "{message}");
+}
