@@ -333,13 +333,13 @@ mod tests {
     /// Two components are one value, and every row knows the samples that use it.
     #[test]
     fn samples_of_a_row_agree_in_all_components() {
-        let graph = graph(4);
+        let graph = graph(5);
         let (samples, components) = (6, 2);
-        let fields: Vec<f64> = (0..samples * 16 * components).map(|i| f64::from((i * i % 5) as u8 / 2)).collect();
+        let fields: Vec<f64> = (0..samples * 25 * components).map(|i| f64::from((i * i % 5) as u8 / 2)).collect();
         let table = RowTable::of_fields(&graph, samples, &fields, Merge::Distinct);
         let users = table.users();
         let targets = graph.targets();
-        let at = |sample: u32, node: usize| &fields[(sample as usize * 16 + node) * components..][..components];
+        let at = |sample: u32, node: usize| &fields[(sample as usize * 25 + node) * components..][..components];
         for row in 0..table.rows() {
             let edge = table.edge_of(row);
             let ends = [targets[edge] as usize, graph.sources()[edge] as usize];

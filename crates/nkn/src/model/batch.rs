@@ -68,6 +68,15 @@ impl ModelConfig {
     }
 }
 
+/// What the kernel network holds besides its features, in bytes of single precision: its inputs and, in training, its other hidden layers.
+pub(super) fn kernel_bytes(config: &ModelConfig, dim: usize, rows: usize, training: bool) -> Result<f64> {
+    let shape = super::parameters::kernel_shape(config, dim)?;
+    let inputs = shape.inputs();
+    let layers = if config.width == 1 { shape.layers() } else { shape.hidden().map_or(Vec::new(), |s| s.layers()) };
+    let below = layers.iter().rev().skip(1).map(|layer| layer.outputs).sum::<usize>();
+    Ok(4.0 * rows as f64 * (inputs + if training { below } else { 0 }) as f64)
+}
+
 /// Statistics of the fields, and the domain they were taken on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Normalisers {
@@ -166,7 +175,7 @@ impl Batch {
         let encoded: Vec<Vec<f64>> = config.fields.iter().zip(&*geometry.fields).map(encode).collect::<Result<_>>()?;
         let layers = match &geometry.links {
             Links::Edges(edges) => {
-                Layers::Kernel(Box::new(KernelLayers::new(config, geometry, edges, count, &encoded, options)))
+                Layers::Kernel(Box::new(KernelLayers::new(config, geometry, edges, count, &encoded, options)?))
             }
             Links::Frequencies(frequencies) => {
                 Layers::Fourier(fourier_layers(config, frequencies, count, options.depth))
@@ -216,7 +225,7 @@ impl KernelLayers {
         samples: usize,
         encoded: &[Vec<f64>],
         options: &BatchOptions,
-    ) -> Self {
+    ) -> Result<Self> {
         let dim = geometry.dim;
         let seen: Vec<usize> =
             (0..config.fields.len()).filter(|&i| config.kernel_fields.contains(&config.fields[i])).collect();
@@ -236,13 +245,16 @@ impl KernelLayers {
             _ => Update::DiffusionReaction { step: config.time / options.depth as f64 },
         };
         let kernel_rows = rows.rows();
-        let purpose = config.purpose(dim, options);
+        let mut purpose = config.purpose(dim, options);
+        if options.training {
+            purpose.budget -= kernel_bytes(config, dim, kernel_rows, true)?;
+        }
         let plan = Plan::new(config.width, options.depth, update, edges.clone(), rows, &purpose);
-        Self {
+        Ok(Self {
             inputs: options.upload(inputs).reshape([kernel_rows, 2 * (dim + seen.len())]),
             positions,
             plan: Arc::new(plan),
-        }
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a step of training takes.
 
-use super::batch::{Batch, BatchOptions, Layers};
+use super::batch::{Batch, BatchOptions, Layers, kernel_bytes};
 use super::config::{Kind, ModelConfig};
 use super::fno::Layer;
 use super::parameters::{kernel_shape, reaction_shape};
@@ -31,12 +31,13 @@ impl Work {
         let cost = plan.cost(plan.order, &config.purpose(dim, options));
         // The last layer is counted with the assembly, unless K is a number.
         let evaluated = if config.width == 1 { Some(kernel) } else { kernel.hidden() };
-        let hidden = evaluated.map_or((0.0, 0.0), |shape| perceptron(&shape, rows, options.training));
+        let hidden = evaluated.map_or(0.0, |shape| perceptron(&shape, rows, options.training).0);
         let reaction = match config.kind {
             Kind::Nkn => perceptron(&reaction_shape(config, dim)?, nodes, options.training),
             _ => (0.0, 0.0),
         };
-        Ok(Self { gflop: (cost.flops + hidden.0 + reaction.0) / 1e9, bytes: cost.bytes + hidden.1 + reaction.1 })
+        let kernel = kernel_bytes(config, dim, plan.kernel_rows(), options.training)?;
+        Ok(Self { gflop: (cost.flops + hidden + reaction.0) / 1e9, bytes: cost.bytes + kernel + reaction.1 })
     }
 }
 
