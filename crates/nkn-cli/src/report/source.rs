@@ -5,14 +5,13 @@
 use super::confusion::Answers;
 use super::curves::{Curve, Line};
 use super::errors::{ErrorRow, Errors};
-use super::fields::FieldComparison;
 use super::green::{Green, Kernels};
 use super::mistakes::{self, TILES};
 use super::samples::Sample;
 use super::spectrum::Spectrum;
 use super::stencils::Stencil;
 use super::text::{rate, scientific, size};
-use super::{Report, render};
+use super::{FieldComparison, Report, render};
 use anyhow::{Context, Result};
 use nkn::Device;
 use nkn::analysis::{Elliptic, LoadSpan, effective_green};
