@@ -94,6 +94,14 @@ fn of_functions(folder: &RunFolder) -> Result<Report> {
         ("seed", config.train.seed.to_string()),
         ("training time", last.map_or("unknown".into(), |result| format!("{:.0} s", result.seconds))),
     ];
+    let spectra = spectra(&models, &data)?;
+    let mut notes = vec![
+        "Errors are means over the samples of ‖û − u‖ / ‖u‖ on physical values; the weights are those with the lowest \
+         training error.",
+    ];
+    if spectra.is_empty() && config.model.kind != Kind::Fno {
+        notes.push("The operator is too large for its spectrum to be computed here: see `nkn spectrum`.");
+    }
     Ok(Report {
         title: format!("{problem}: {}, {depths}", config.model.kind.to_string().to_uppercase()),
         summary: summary.unwrap_or_default(),
@@ -103,8 +111,8 @@ fn of_functions(folder: &RunFolder) -> Result<Report> {
         samples: data.test.as_ref().map_or(Ok(Vec::new()), |test| samples(&deepest, test))?,
         fields: data.test.as_ref().map_or(Ok(Vec::new()), |test| fields(&config, &deepest, test))?,
         green: green(&config, &deepest, &data)?,
-        spectra: spectra(&models, &data)?,
-        notes: notes(&config, &data),
+        spectra,
+        notes: notes.into_iter().map(String::from).collect(),
         ..Report::default()
     })
 }
@@ -129,7 +137,8 @@ fn curves(folder: &RunFolder, config: &RunConfig, models: &[Model]) -> Result<Ve
 fn picks(errors: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..errors.len()).collect();
     order.sort_by(|&a, &b| errors[a].total_cmp(&errors[b]));
-    let mut picks = vec![order[0], order[order.len() / 2], order[order.len() - 1]];
+    let mut picks: Vec<usize> =
+        [order.first(), order.get(order.len() / 2), order.last()].into_iter().flatten().copied().collect();
     picks.dedup();
     picks
 }
@@ -236,10 +245,6 @@ fn green(config: &RunConfig, model: &Model, data: &Data) -> Result<Option<Green>
     Ok(Some(Green { x, depth: model.depth, on_loads, dimension: span.dimension(), everywhere }))
 }
 
-fn is_too_large(config: &RunConfig, data: &Data) -> bool {
-    config.model.width * data.train.nodes() > SPECTRUM_LIMIT
-}
-
 /// The spectrum of each depth on the first training sample.
 fn spectra(models: &[Model], data: &Data) -> Result<Vec<Spectrum>> {
     let of = |model: &Model| -> Result<Spectrum> {
@@ -289,18 +294,6 @@ fn errors(config: &RunConfig, models: &[Model], data: &Data) -> Result<Errors> {
     }
     let is_square = matches!(&data.train.domain, Domain::Grid(grid) if grid.dim() == 2);
     Ok(Errors { trained_at: side(&data.train), is_square, rows })
-}
-
-fn notes(config: &RunConfig, data: &Data) -> Vec<String> {
-    let mut notes = vec![
-        "Errors are means over the samples of ‖û − u‖ / ‖u‖ on physical values; the weights are those with the lowest \
-         training error."
-            .to_owned(),
-    ];
-    if is_too_large(config, data) {
-        notes.push("The operator is too large for its spectrum to be computed here: see `nkn spectrum`.".into());
-    }
-    notes
 }
 
 /// What a network on images has learned.
@@ -402,4 +395,35 @@ fn stencils(model: &Classifier) -> Result<Vec<Stencil>> {
         })
     };
     kernels.into_iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_the_median_and_the_worst_are_picked() {
+        assert_eq!(picks(&[0.3, 0.1, 0.2, 0.5, 0.4]), [1, 0, 3]);
+        assert_eq!(picks(&[0.3, f64::NAN, 0.1]), [2, 0, 1], "what is not a number is worst");
+        assert_eq!((picks(&[0.3]), picks(&[])), (vec![0], vec![]));
+    }
+
+    #[test]
+    fn a_page_names_a_run_without_its_path() {
+        assert_eq!(name(Path::new("/home/somebody/runs/poisson")), "poisson");
+        assert_eq!((name(Path::new("runs/a b/")), name(Path::new("/"))), ("a b".into(), String::new()));
+    }
+
+    #[test]
+    fn generated_samples_are_shown_on_other_grids() {
+        let config = |text: &str| RunConfig::parse(text, Path::new("test.toml"), &[]).unwrap();
+        let poisson = config("[data]\nproblem = \"poisson\"\npoints = 101\n");
+        assert_eq!(other_resolutions(&poisson), [51, 201, 401]);
+        let smallest = config("[data]\nproblem = \"poisson\"\npoints = 3\n");
+        assert_eq!(other_resolutions(&smallest), [5, 9], "two points are no grid to test on");
+        let darcy = config("[data]\nproblem = \"darcy\"\nresolution = 16\nfine = 241\n");
+        assert_eq!(other_resolutions(&darcy), [31, 61]);
+        let coarse = config("[data]\nproblem = \"darcy\"\nresolution = 9\nfine = 17\n");
+        assert_eq!(other_resolutions(&coarse), [17], "finer than the solver's grid there is nothing");
+    }
 }
