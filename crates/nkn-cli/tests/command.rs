@@ -87,12 +87,15 @@ fn a_run_from_data_to_report() {
     let output = nkn().args(["--json", "eval"]).arg(&run).args(["--resolution", "21,41"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<_> = lines.into_iter().filter(|line| line["metric"] == "relative_l2").collect();
     assert_eq!(lines.len(), 4);
     // The error on the training grid is the one that the training reported.
     let results: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(run.join("results.json")).unwrap()).unwrap();
     for (line, depth) in [(0, 0), (2, 1)] {
-        let (again, reported) = (&lines[line]["relative_l2"], &results["depths"][depth]["test"]);
+        let measures = results["depths"][depth]["measures"].as_array().unwrap();
+        let is_it = |m: &&serde_json::Value| m["split"] == "test" && m["metric"] == "relative_l2";
+        let (again, reported) = (&lines[line]["value"], &measures.iter().find(is_it).unwrap()["value"]);
         let difference = again.as_f64().unwrap() / reported.as_f64().unwrap() - 1.0;
         assert!(difference.abs() < 1e-9, "{again} {reported}");
     }

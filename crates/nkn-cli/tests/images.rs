@@ -60,17 +60,18 @@ fn train_and_report() {
     let output =
         nkn().arg("train").arg(&config).arg("--out").arg(&out).args(["--set", "train.epochs=15"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("validation images, 20 x 20") && text.contains("official images, 5 x 5"), "{text}");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("validation at 20: ") && text.contains("official at 5: "), "{text}");
     let results: serde_json::Value = serde_json::from_slice(&fs::read(out.join("results.json")).unwrap()).unwrap();
-    let tests = results["tests"].as_array().unwrap();
+    let tests = results["depths"][0]["measures"].as_array().unwrap();
     assert_eq!(tests.len(), 6);
     for test in tests {
-        let (error, side) = (test["error_rate"].as_f64().unwrap(), test["side"].as_u64().unwrap());
+        let (error, side) = (test["value"].as_f64().unwrap(), test["resolution"].as_u64().unwrap());
         assert!(error < if side == 5 { 0.6 } else { 0.2 }, "{side}: {error}");
     }
     let metrics = fs::read_to_string(out.join("metrics.csv")).unwrap();
-    assert_eq!(metrics.lines().count(), 1 + 2 * 15);
+    // Loss, rate, gradient and error of every epoch, and six errors at the end.
+    assert_eq!(metrics.lines().count(), 1 + 4 * 15 + 6);
     nkn().arg("report").arg(&out).assert().success();
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     for word in [
@@ -84,12 +85,15 @@ fn train_and_report() {
     ] {
         assert!(page.contains(word), "{word}");
     }
-    // What is for functions says so, and what is there is not overwritten.
-    for command in ["eval", "spectrum"] {
-        let output = nkn().arg(command).arg(&out).output().unwrap();
-        assert_eq!(output.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("image classifier"));
-    }
+    // The same numbers again, and at a resolution that was not asked for before.
+    let output = nkn().args(["--json", "eval"]).arg(&out).args(["--resolution", "20,40"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let rows: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 4);
+    assert_eq!((&rows[0]["value"], rows[1]["resolution"].as_u64()), (&tests[0]["value"], Some(40)));
+    nkn().arg("spectrum").arg(&out).assert().success();
+    nkn().arg("deepen").arg(&out).args(["--to", "3", "--epochs", "1"]).assert().success();
+    // What is there is not overwritten.
     let again = nkn().arg("train").arg(&config).arg("--out").arg(&out).output().unwrap();
     assert_eq!(again.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&again.stderr).contains("--resume"));

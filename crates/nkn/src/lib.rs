@@ -5,13 +5,13 @@
 //! output.
 //!
 //! ```
-//! use nkn::{Grid, Nkn, Samples, problem::poisson};
+//! use nkn::{Grid, Nkn, Samples, problem::poisson, seed::Seed};
 //!
-//! let train = poisson::generate(0, 0..40, 33)?;                   // 40 loads f and solutions u of -u'' = f on 33 points,
-//! let test = poisson::generate(0, 40..50, 33)?;                   // or your own: Samples::on(Grid::unit(&[33])?).input("f", f)?.output("u", u)?
+//! let train = poisson::generate(Seed::new(0), 0, 40, 33)?;          // 40 loads f and solutions u of -u'' = f on 33 points,
+//! let test = poisson::generate(Seed::new(0), 40, 10, 33)?;          // or your own: Samples::on(Grid::unit(&[33])?).input("f", f)?.output("u", u)?
 //! let model = Nkn::new().kernel([32, 32]).depths([1, 2]).epochs(60).learning_rate(1e-2).fit(&train)?;
 //! println!("{:.2e}", model.error(&test)?);
-//! let finer = poisson::generate(0, 40..50, 65)?;                  // the same functions at another resolution
+//! let finer = poisson::generate(Seed::new(0), 40, 10, 65)?;         // the same functions at another resolution
 //! let u = model.predict(&finer)?;                                 // 10 x 65 numbers
 //! # assert_eq!(u.len(), 650);
 //! # assert!(model.error(&finer)? < 1.0);

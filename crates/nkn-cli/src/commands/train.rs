@@ -71,7 +71,7 @@ fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<ExitCode>
         if global.json {
             let (edges, rows, order) = one.kernel.map_or((None, None, None), |(e, r, o)| (Some(e), Some(r), Some(o)));
             let line = serde_json::json!({
-                "depth": one.depth, "parameters": one.parameters, "resolution": data.resolution(),
+                "depth": one.depth, "parameters": one.parameters, "nodes": data.nodes(),
                 "gflop_per_step": one.work.gflop, "gflop_per_epoch": per_epoch, "steps": one.steps,
                 "memory_mb": one.work.bytes / 1e6, "expected_seconds": one.seconds,
                 "edges": edges, "kernel_rows": rows, "order": order,
@@ -83,9 +83,10 @@ fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<ExitCode>
             format!(", {edges} edges, {rows} kernel rows, order {order}")
         });
         println!(
-            "{}: {} parameters{kernel}, {:.2} GFLOP a step, {per_epoch:.2} an epoch, {} steps, {:.0} MB, about {:.0} s",
+            "{}: {} parameters, {} nodes{kernel}, {:.2} GFLOP a step, {per_epoch:.2} an epoch, {} steps, {:.0} MB, about {:.0} s",
             config.model.title(one.depth),
             one.parameters,
+            data.nodes(),
             one.work.gflop,
             one.steps,
             one.work.bytes / 1e6,

@@ -38,7 +38,8 @@ pub fn figure(curves: &[Curve], palette: &Palette) -> String {
     if lines().next().is_none() {
         return String::new();
     }
-    let splits = unique(lines().map(|line| line.split.as_str()));
+    let mut splits = unique(lines().map(|line| line.split.as_str()));
+    splits.sort_by_key(|&split| split != "train");
     let style = |split: &str| STYLES[splits.iter().position(|&name| name == split).unwrap_or(0) % STYLES.len()];
     let starts = starts(curves);
     let total = starts.last().copied().filter(|&total| drawable(total) && total > 0.0).unwrap_or(1.0);

@@ -28,7 +28,8 @@ mod tests;
 pub(crate) mod text;
 
 use color::Palette;
-use maud::{DOCTYPE, PreEscaped, html};
+pub use fields::FieldComparison;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Everything that a page shows; what is empty is left out.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +47,7 @@ pub struct Report {
     /// A few test samples in one dimension.
     pub samples: Vec<samples::Sample>,
     /// A few test samples in two dimensions, each at one or several resolutions.
-    pub fields: Vec<fields::FieldComparison>,
+    pub fields: Vec<FieldComparison>,
     /// The learned Green's function, if the network has one.
     pub green: Option<green::Green>,
     /// The names of the classes of images, in the order of their numbers.
@@ -81,6 +82,12 @@ pub fn render(report: &Report) -> String {
         ("Notes", tables::notes(&report.notes)),
     ];
     let sections: String = sections.into_iter().map(|(heading, content)| section(heading, content)).collect();
+    let header = html! { (PreEscaped(paragraph(&report.summary))) (PreEscaped(tables::facts(&report.facts))) };
+    page(("Nonlocal kernel networks", &report.title), "", header, PreEscaped(sections))
+}
+
+/// A whole page: what kind it is and its title, a style besides the common one, what stands below the title, and the rest.
+pub(crate) fn page((kind, title): (&str, &str), own_style: &str, header: Markup, content: Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -88,17 +95,12 @@ pub fn render(report: &Report) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (report.title) }
-                style { (PreEscaped(include_str!("style.css"))) }
+                title { (title) }
+                style { (PreEscaped(include_str!("style.css"))) (PreEscaped(own_style)) }
             }
             body { main {
-                header {
-                    p.kind { "Nonlocal kernel networks" }
-                    h1 { (report.title) }
-                    (PreEscaped(paragraph(&report.summary)))
-                    (PreEscaped(tables::facts(&report.facts)))
-                }
-                (PreEscaped(sections))
+                header { p.kind { (kind) } h1 { (title) } (header) }
+                (content)
             } }
         }
     };

@@ -5,14 +5,13 @@
 use super::confusion::Answers;
 use super::curves::{Curve, Line};
 use super::errors::{ErrorRow, Errors};
-use super::fields::FieldComparison;
 use super::green::{Green, Kernels};
 use super::mistakes::{self, TILES};
 use super::samples::Sample;
 use super::spectrum::Spectrum;
 use super::stencils::Stencil;
 use super::text::{rate, scientific, size};
-use super::{Report, render};
+use super::{FieldComparison, Report, render};
 use anyhow::{Context, Result, ensure};
 use nkn::analysis::{Elliptic, LoadSpan, QUICK_LIMIT, Stability, effective_green};
 use nkn::domain::Domain;
@@ -162,7 +161,8 @@ fn curves(folder: &RunFolder, config: &RunConfig, models: &[Model]) -> Result<Ve
 fn picks(errors: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..errors.len()).collect();
     order.sort_by(|&a, &b| errors[a].total_cmp(&errors[b]));
-    let mut picks = vec![order[0], order[order.len() / 2], order[order.len() - 1]];
+    let mut picks: Vec<usize> =
+        [order.first(), order.get(order.len() / 2), order.last()].into_iter().flatten().copied().collect();
     picks.dedup();
     picks
 }
@@ -271,11 +271,7 @@ fn green(config: &RunConfig, model: &Model, train: &Samples) -> Result<Option<Gr
 
 /// Unknowns of the operator behind the layers.
 fn unknowns(config: &nkn::model::ModelConfig, data: &Data) -> usize {
-    let nodes = match data {
-        Data::Functions { train, .. } => train.nodes(),
-        Data::Images(splits) => splits.side * splits.side,
-    };
-    config.width * nodes
+    config.width * data.nodes()
 }
 
 /// The spectrum of each depth on the first training sample, or on images; beyond some thousand unknowns it takes a minute per depth, and `nkn spectrum` finds it on
@@ -409,4 +405,35 @@ fn stencils(model: &Model, side: usize) -> Result<Vec<Stencil>> {
         })
     };
     titles.into_iter().enumerate().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_the_median_and_the_worst_are_picked() {
+        assert_eq!(picks(&[0.3, 0.1, 0.2, 0.5, 0.4]), [1, 0, 3]);
+        assert_eq!(picks(&[0.3, f64::NAN, 0.1]), [2, 0, 1], "what is not a number is worst");
+        assert_eq!((picks(&[0.3]), picks(&[])), (vec![0], vec![]));
+    }
+
+    #[test]
+    fn a_page_names_a_run_without_its_path() {
+        assert_eq!(name(Path::new("/home/somebody/runs/poisson")), "poisson");
+        assert_eq!((name(Path::new("runs/a b/")), name(Path::new("/"))), ("a b".into(), String::new()));
+    }
+
+    #[test]
+    fn generated_samples_are_shown_on_other_grids() {
+        let config = |text: &str| RunConfig::parse(text, Path::new("test.toml"), &[]).unwrap();
+        let poisson = config("[data]\nproblem = \"poisson\"\npoints = 101\n");
+        assert_eq!(other_resolutions(&poisson), [51, 201, 401]);
+        let smallest = config("[data]\nproblem = \"poisson\"\npoints = 3\n");
+        assert_eq!(other_resolutions(&smallest), [5, 9], "two points are no grid to test on");
+        let darcy = config("[data]\nproblem = \"darcy\"\nresolution = 16\nfine = 241\n");
+        assert_eq!(other_resolutions(&darcy), [31, 61]);
+        let coarse = config("[data]\nproblem = \"darcy\"\nresolution = 9\nfine = 17\n");
+        assert_eq!(other_resolutions(&coarse), [17], "finer than the solver's grid there is nothing");
+    }
 }

@@ -6,7 +6,7 @@ use super::problem::Job;
 use super::row::{Row, from_csv, to_csv};
 use crate::Global;
 use crate::progress::{Progress, generating, preparing, should_stop};
-use crate::report::fields::FieldComparison;
+use crate::report::FieldComparison;
 use crate::report::source::comparisons;
 use anyhow::{Context, Result, bail};
 use nkn::analysis::{Elliptic, Stability};

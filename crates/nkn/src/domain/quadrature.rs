@@ -147,7 +147,7 @@ mod tests {
             assert_eq!(rule.to_string().parse::<Quadrature>().unwrap(), rule);
         }
         let text = "average".parse::<Quadrature>().unwrap_err().to_string();
-        assert!(text.contains("one of trapezoid, mean, uniform, overlap, stencil, got `average`"));
+        assert!(text.contains("one of automatic, trapezoid, mean, uniform, overlap, stencil, got `average`"));
     }
 
     #[test]

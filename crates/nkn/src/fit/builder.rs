@@ -64,8 +64,8 @@ pub type Nkn = Builder<kinds::Nkn>;
 /// A graph kernel network on functions.
 ///
 /// ```
-/// # use nkn::{Gkn, problem::poisson};
-/// let model = Gkn::new().kernel([8]).epochs(2).fit(&poisson::generate(0, 0..4, 9)?)?;
+/// # use nkn::{Gkn, problem::poisson, seed::Seed};
+/// let model = Gkn::new().kernel([8]).epochs(2).fit(&poisson::generate(Seed::new(0), 0, 4, 9)?)?;
 /// assert_eq!(model.title(), "GKN, L = 1");
 /// # Ok::<(), nkn::Error>(())
 /// ```
@@ -74,8 +74,8 @@ pub type Gkn = Builder<kinds::Gkn>;
 /// A Fourier neural operator on functions on a grid.
 ///
 /// ```
-/// # use nkn::{Fno, problem::poisson};
-/// let model = Fno::new().width(4).modes(3).head(8).depths([2]).epochs(2).fit(&poisson::generate(0, 0..4, 9)?)?;
+/// # use nkn::{Fno, problem::poisson, seed::Seed};
+/// let model = Fno::new().width(4).modes(3).head(8).depths([2]).epochs(2).fit(&poisson::generate(Seed::new(0), 0, 4, 9)?)?;
 /// assert_eq!(model.title(), "FNO, L = 2");
 /// # Ok::<(), nkn::Error>(())
 /// ```

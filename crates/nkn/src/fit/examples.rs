@@ -81,8 +81,8 @@ impl Model {
     /// The eigenvalues of the operator behind the layers, on the first of the examples.
     ///
     /// ```
-    /// # use nkn::{Nkn, problem::poisson};
-    /// let train = poisson::generate(0, 0..4, 9)?;
+    /// # use nkn::{Nkn, problem::poisson, seed::Seed};
+    /// let train = poisson::generate(Seed::new(0), 0, 4, 9)?;
     /// let spectrum = Nkn::new().kernel([8]).epochs(2).fit(&train)?.spectrum(&train)?;
     /// assert_eq!(spectrum.eigenvalues.len(), 9);
     /// # Ok::<(), nkn::Error>(())

@@ -228,9 +228,9 @@ mod tests {
             ("\"width\":1", "\"width\":99999999999", "parameters"),
             ("\"kernel\":[5]", "\"kernel\":[4000000000]", "parameters"),
             ("\"kernel\":[5]", "\"kernel\":[6]", "shape"),
-            ("\"version\":1", "\"version\":7", "version 7"),
+            ("\"version\":2", "\"version\":7", "version 7"),
             ("\"depth\":4", "\"depth\":0", "depth 0"),
-            ("\"dim\":1", "\"dim\":9", "9 dimensions"),
+            ("\"dim\":1", "\"dim\":9", "dim: 9"),
             ("\"kind\":\"nkn\"", "\"kind\":\"fno9\"", "unreadable"),
             ("\"time\":1.0", "\"time\":-1.0", "model.time"),
         ] {

@@ -111,7 +111,7 @@ impl Parameters {
                     Block::Nnn => layers * width * width,
                     Block::Nkn => layers * equation(),
                 };
-                block + 9.0 * width * width
+                block + 1000.0 * width * width
             }
             (Space::Images(shape), kind) => {
                 let filter = if kind == Kind::Nnn { 1.0 } else { 9.0 };

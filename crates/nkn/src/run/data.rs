@@ -150,6 +150,14 @@ impl Data {
         }
     }
 
+    /// Nodes of a training sample.
+    pub fn nodes(&self) -> usize {
+        match self {
+            Data::Functions { train, .. } => train.nodes(),
+            Data::Images(splits) => splits.side * splits.side,
+        }
+    }
+
     /// Nodes along a side of the training samples, or the number of points.
     pub fn resolution(&self) -> usize {
         match self {

@@ -10,7 +10,7 @@ use crate::{Error, Result};
 /// instead.
 ///
 /// ```
-/// use nkn::problem::images::Resampler;
+/// use nkn::field::images::Resampler;
 ///
 /// let coarse = Resampler::new(2, 1)?.apply(&[1.0, 2.0, 3.0, 6.0]);
 /// assert_eq!(coarse, [3.0]);
