@@ -2,7 +2,8 @@
 
 use super::cell::Cell;
 use super::markdown::explanation;
-use super::table::{Column, Group, Line, SimpleTable, Table};
+use super::simple::SimpleTable;
+use super::table::{Column, Group, Line, Table};
 
 /// What a document needs to load.
 const PREAMBLE: &str = "% Needs \\usepackage{booktabs}.\n";

@@ -1,7 +1,8 @@
 //! Tables as Markdown: ours, and in parentheses the paper's with ours divided by it.
 
 use super::cell::{Cell, Unit};
-use super::table::{Group, Line, SimpleTable, Table};
+use super::simple::SimpleTable;
+use super::table::{Group, Line, Table};
 
 /// What the cells are, in plain text.
 pub fn explanation(table: &Table) -> &'static str {

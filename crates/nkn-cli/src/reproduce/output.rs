@@ -79,7 +79,7 @@ pub fn write(request: &Request, command: &str, extent: Extent) -> Result<PathBuf
         page.figures.extend(field_figures(request, &found)?);
     }
     let all = || page.tables.iter().chain(&page.costs);
-    let text = |table: fn(&Table) -> String, simple: fn(&super::table::SimpleTable) -> String| {
+    let text = |table: fn(&Table) -> String, simple: fn(&super::simple::SimpleTable) -> String| {
         all().map(table).chain(page.simple.iter().map(simple)).collect::<Vec<_>>().join("\n")
     };
     let path = request.out.join("index.html");
@@ -153,4 +153,69 @@ fn field_figures(request: &Request, found: &[Found]) -> Result<Vec<(String, Stri
         }
     }
     Ok(figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::problem::tests::request;
+    use super::super::row::{from_csv, tests::image};
+    use super::*;
+    use std::path::Path;
+
+    /// What version 0.1 measured, from the files in docs/results.
+    fn documented(name: &str, csv: &str) -> Page {
+        let mut common = Row { key: image("", None, 0, 0), seed: 0, value: 0.0 };
+        common.key.problem = name.into();
+        let page = page(&request(name), &from_csv(csv, Path::new("reproduce.csv"), &common).unwrap());
+        if let Ok(folder) = std::env::var("NKN_PAGES") {
+            std::fs::write(Path::new(&folder).join(format!("{name}.html")), render(&page)).unwrap();
+            let all = page.tables.iter().chain(&page.costs).map(markdown::comparison).collect::<Vec<_>>();
+            std::fs::write(
+                Path::new(&folder).join(format!("{name}.md")),
+                all.join("\n") + &page.simple.iter().map(markdown::simple).collect::<String>(),
+            )
+            .unwrap();
+        }
+        page
+    }
+
+    macro_rules! documented {
+        ($name:literal) => {
+            documented($name, include_str!(concat!("../../../../docs/results/", $name, "/reproduce.csv")))
+        };
+    }
+
+    #[test]
+    fn documented_results_make_a_page() {
+        let poisson = documented!("poisson");
+        let text = markdown::comparison(&poisson.tables[0]);
+        assert!(
+            text.contains("| NKN, test | 1.29e-3 ±3.8e-5 (2.32e-3, ×0.56) | **9.41e-4 ±2.3e-5** (1.50e-3, ×0.63) |"),
+            "{text}"
+        );
+        assert!(text.contains("4.58e-1 ±3.9e-1†1/2 (7.47e-1, ×0.61)"));
+        assert_eq!((poisson.tables.len(), poisson.costs.len(), poisson.figures.len()), (1, 0, 2));
+        let darcy = documented!("darcy");
+        assert!(!darcy.costs.is_empty() && !darcy.overview.is_empty());
+        assert!(markdown::comparison(&darcy.costs[0]).contains("NKN, test s′ = 61"));
+        let mnist = documented!("mnist");
+        assert_eq!((mnist.tables.len(), mnist.costs.len(), mnist.figures.len()), (2, 2, 2));
+        let text = markdown::comparison(&mnist.tables[0]);
+        assert!(
+            text.contains("| Multiscale CNN, L = 4 | **1.00 %** (2.01 %, ×0.50) | 19.84 % (56.56 %, ×0.35) |"),
+            "{text}"
+        );
+        let cifar = documented!("cifar");
+        let text = markdown::comparison(&cifar.tables[0]);
+        assert!(
+            text.contains(
+                "| Baseline (PreResNet-20) | 27.71 % (8.69 %, ×3.2, Tao et al. 8.19 %) | 85.84 % (50.00 %, ×1.7) |"
+            ),
+            "{text}"
+        );
+        for page in [poisson, darcy, mnist, cifar] {
+            let html = render(&page);
+            assert!(html.contains("<h2>At a glance</h2>") && !html.contains("NaN"), "{}", page.title);
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! The page: one self-contained HTML file.
 
 use super::html;
-use super::table::{SimpleTable, Table};
+use super::simple::SimpleTable;
+use super::table::Table;
 use crate::report::tables;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 

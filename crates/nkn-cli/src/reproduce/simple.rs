@@ -5,74 +5,94 @@ use super::names::{RANDOM, kind_name, network};
 use super::paper;
 use super::problem::{Problem, Task};
 use super::row::{Data, Key, Row};
-use super::table::{SimpleTable, training_name};
+use super::table::{pivot, training_name};
 use crate::report::text::{compact, minus};
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
-/// The models of some rows in the order of the paper.
-fn models<'a>(problem: &Problem, rows: impl Iterator<Item = &'a Row>) -> Vec<&'a str> {
-    let ranked = rows.map(|row| row.key.model.as_str()).filter(|model| !model.ends_with(RANDOM));
-    let ranked: BTreeSet<_> = ranked.map(|model| (paper::rank(problem.name, model), model)).collect();
-    ranked.into_iter().map(|(_, model)| model).collect()
+/// A table whose cells are plain text; the first column names the rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SimpleTable {
+    /// The heading, in plain text.
+    pub title: String,
+    /// What to look for, in plain text.
+    pub caption: String,
+    /// The heads of the columns.
+    pub columns: Vec<String>,
+    /// The cells, row by row.
+    pub rows: Vec<Vec<String>>,
 }
 
-fn heads(first: &str, others: impl Iterator<Item = String>) -> Vec<String> {
-    std::iter::once(first.to_owned()).chain(others).collect()
+impl SimpleTable {
+    /// A table of texts with their lines and columns and how these are called; none without lines.
+    fn of<L: Ord, C: Ord + Clone>(
+        (title, caption): (&str, &str),
+        texts: impl IntoIterator<Item = (L, C, String)>,
+        (corner, head, name): (&str, impl Fn(&C) -> String, impl Fn(&L) -> String),
+    ) -> Option<Self> {
+        let (columns, lines) = pivot(texts);
+        let columns = std::iter::once(corner.to_owned()).chain(columns.iter().map(head)).collect();
+        let row = |(line, cells): (L, Vec<Option<String>>)| {
+            let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| NOT_RUN.to_owned()));
+            std::iter::once(name(&line)).chain(cells).collect()
+        };
+        let rows: Vec<_> = lines.into_iter().map(row).collect();
+        (!rows.is_empty()).then(|| Self { title: title.into(), caption: caption.into(), columns, rows })
+    }
+}
+
+/// Our numbers and the paper's by model in the order of the paper, depth and metric, for the models that were run.
+type Both = BTreeMap<((usize, String), Option<usize>, usize), (Vec<f64>, Option<f64>)>;
+
+fn both<'a>(problem: &Problem, rows: impl Iterator<Item = &'a Row>, metrics: &[&str]) -> Both {
+    let model = |key: &Key| (paper::rank(problem.name, &key.model), key.model.clone());
+    let mut both = Both::new();
+    for row in rows.filter(|row| !row.key.model.ends_with(RANDOM)) {
+        if let Some(metric) = metrics.iter().position(|metric| row.key.metric == *metric) {
+            both.entry((model(&row.key), row.key.depth, metric)).or_default().0.push(row.value);
+        }
+    }
+    let models: Vec<_> = both.keys().map(|(model, ..)| model.clone()).collect();
+    for (metric, name) in metrics.iter().enumerate() {
+        for key in paper::keys(problem.name, name).filter(|key| models.contains(&model(key))) {
+            let entry = both.entry((model(key), key.depth, metric)).or_default();
+            entry.1 = paper::published(key).map(|paper| paper.mean);
+        }
+    }
+    both
 }
 
 /// The numbers of parameters, ours beside the paper's; none without any.
 pub fn parameters(problem: &Problem, rows: &[Row]) -> Option<SimpleTable> {
-    let counts = || rows.iter().filter(|row| row.key.metric == "parameters");
-    let printed = paper::keys(problem.name, "parameters").map(|key| key.depth);
-    let depths: BTreeSet<Option<usize>> = printed.chain(counts().map(|row| row.key.depth)).collect();
-    let mut is_tenfold = false;
-    let mut cell = |model: &str, depth: Option<usize>| {
-        let ours = || counts().filter(|row| row.key.model == model && row.key.depth == depth);
-        let same = |key: &&Key| key.model == model && key.depth == depth;
-        let printed = paper::keys(problem.name, "parameters").find(same).and_then(paper::published);
-        let paper = printed.map(|printed| format!(" ({})", in_thousands(printed.mean))).unwrap_or_default();
-        let agreement = ours().next().zip(printed).map(|(ours, printed)| agreement(ours.value, printed.mean));
-        let mark = match agreement {
-            Some(Agreement::Tenfold) => "*",
-            Some(Agreement::None) => " ≠",
-            _ => "",
-        };
-        is_tenfold |= mark == "*";
-        format!("{}{paper}{mark}", range(ours().map(|row| row.value as usize)))
+    let text = |ours: &[f64], paper: Option<f64>| {
+        let printed = paper.map(|paper| format!(" ({})", in_thousands(paper))).unwrap_or_default();
+        let mark = ours.first().zip(paper).map_or("", |(&ours, paper)| agreement(ours, paper));
+        format!("{}{printed}{mark}", range(ours.iter().map(|&count| count as usize)))
     };
-    let row = |model: &str| heads(&network(model, None), depths.iter().map(|&depth| cell(model, depth)));
-    let rows: Vec<_> = models(problem, counts()).into_iter().map(row).collect();
-    let paper = if paper::keys(problem.name, "parameters").next().is_some() {
+    let both = both(problem, rows.iter(), &["parameters"]);
+    let texts: Vec<_> =
+        both.into_iter().map(|((model, depth, _), (ours, paper))| (model, depth, text(&ours, paper))).collect();
+    let mut caption = String::from(if paper::keys(problem.name, "parameters").next().is_some() {
         "Ours, and the paper's in parentheses; ≠ marks a difference that is not rounding."
     } else {
         "Where trainings at several resolutions differ, the smallest and the largest number."
-    };
-    let star = " *: the paper's number is ours divided by ten; the widths that it states give ours.";
+    });
+    if texts.iter().any(|(.., text)| text.ends_with('*')) {
+        caption += " *: the paper's number is ours divided by ten; the widths that it states give ours.";
+    }
     let head = |depth: &Option<usize>| depth.map_or_else(|| "no depth".to_owned(), |depth| format!("L = {depth}"));
-    Some(SimpleTable {
-        title: "Trainable parameters".into(),
-        caption: paper.to_owned() + if is_tenfold { star } else { "" },
-        columns: heads("model", depths.iter().map(head)),
-        rows,
-    })
-    .filter(|table| !table.rows.is_empty())
+    let name = |(_, model): &(usize, String)| network(model, None);
+    SimpleTable::of(("Trainable parameters", &caption), texts, ("model", head, name))
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Agreement {
-    Same,
-    Tenfold,
-    None,
-}
-
-/// Whether a count is the printed one, to a unit of its last digit: the paper rounds or cuts off after two decimals.
-fn agreement(count: f64, printed: f64) -> Agreement {
+/// The mark of a count that is not the printed one, to a unit of its last digit: the paper rounds or cuts off after two decimals.
+fn agreement(count: f64, printed: f64) -> &'static str {
     let unit = if printed < 1e6 { 10.0 } else { 1e4 };
     let is_near = |count: f64| (count - printed).abs() < unit;
     match count {
-        count if is_near(count) => Agreement::Same,
-        count if is_near(count / 10.0) => Agreement::Tenfold,
-        _ => Agreement::None,
+        count if is_near(count) => "",
+        count if is_near(count / 10.0) => "*",
+        _ => " ≠",
     }
 }
 
@@ -98,43 +118,30 @@ fn range(numbers: impl Iterator<Item = usize> + Clone) -> String {
 }
 
 /// Metrics of a spectrum and their heads.
-const SPECTRUM: [(&str, &str); 4] = [
-    ("eigenvalue_smallest", "smallest"),
-    ("eigenvalue_largest", "largest"),
-    ("amplification", "amplification"),
-    ("eigenvalue_symmetric", "symmetric part"),
-];
+const SPECTRUM: [&str; 4] = ["eigenvalue_smallest", "eigenvalue_largest", "amplification", "eigenvalue_symmetric"];
+const SPECTRUM_HEADS: [&str; 4] = ["smallest", "largest", "amplification", "symmetric part"];
 
 /// The ranges of the eigenvalues with the first seed, ours beside the paper's; none without any.
 pub fn eigenvalues(problem: &Problem, rows: &[Row], data: Data) -> Option<SimpleTable> {
-    let ours =
-        || rows.iter().filter(|row| row.key.data == Some(data) && SPECTRUM.iter().any(|(m, _)| *m == row.key.metric));
-    let first = ours().map(|row| row.seed).min()?;
-    let models = models(problem, ours());
-    let printed = paper::keys(problem.name, SPECTRUM[0].0).map(|key| key.depth);
-    let depths: BTreeSet<usize> = printed.chain(ours().map(|row| row.key.depth)).flatten().collect();
-    let cell = |model: &str, depth: usize, metric: &str| {
-        let is_it = |key: &Key| key.model == model && key.depth == Some(depth) && key.metric == metric;
-        let ours = ours().find(|row| is_it(&row.key) && row.seed == first).map(|row| eigenvalue(row.value));
-        let paper = paper::keys(problem.name, metric).find(|key| is_it(key)).and_then(paper::published);
-        let paper = paper.map(|paper| format!(" ({})", eigenvalue(paper.mean))).unwrap_or_default();
-        format!("{}{paper}", ours.unwrap_or_else(|| NOT_RUN.to_owned()))
+    let of_data =
+        || rows.iter().filter(|row| row.key.data == Some(data) && SPECTRUM.contains(&row.key.metric.as_str()));
+    let first = of_data().map(|row| row.seed).min()?;
+    let text = |ours: &[f64], paper: Option<f64>| {
+        let paper = paper.map(|paper| format!(" ({})", eigenvalue(paper))).unwrap_or_default();
+        format!("{}{paper}", ours.first().map_or_else(|| NOT_RUN.to_owned(), |&ours| eigenvalue(ours)))
     };
-    let row = |&depth: &usize| {
-        let cells = models.iter().flat_map(|model| SPECTRUM.map(|(metric, _)| cell(model, depth, metric)));
-        heads(&depth.to_string(), cells)
-    };
-    let names = models.iter().flat_map(|model| SPECTRUM.map(|(_, name)| format!("{} {name}", kind_name(model))));
-    Some(SimpleTable {
-        title: format!("Eigenvalues of the learned operator R − L_k, trained on {data} data"),
-        caption: "Real parts, ours, and the paper's in parentheses. The paper takes a positive smallest eigenvalue as \
-                  the sign of stability: look at whether NKN's stay positive, and whether GKN's change their sign. But a \
-                  layer is a stable step only if it amplifies no direction: amplification is the largest |1 − dt λ| (dt = 1/L, \
-                  GKN 1 without its activation), symmetric part the smallest eigenvalue of the symmetric part."
-            .into(),
-        columns: heads("depth L", names),
-        rows: depths.iter().map(row).collect(),
-    })
+    let both = both(problem, of_data().filter(|row| row.seed == first), &SPECTRUM);
+    let texts =
+        both.into_iter().map(|((model, depth, metric), (ours, paper))| (depth, (model, metric), text(&ours, paper)));
+    let title = format!("Eigenvalues of the learned operator R − L_k, trained on {data} data");
+    let caption = "Real parts, ours, and the paper's in parentheses. The paper takes a positive smallest eigenvalue as the sign of \
+                   stability: look at whether NKN's stay positive, and whether GKN's change their sign. But a layer is a stable \
+                   step only if it amplifies no direction: amplification is the largest |1 − dt λ| (dt = 1/L, GKN 1 without its \
+                   activation), symmetric part the smallest eigenvalue of the symmetric part.";
+    let head =
+        |((_, model), metric): &((usize, String), usize)| format!("{} {}", kind_name(model), SPECTRUM_HEADS[*metric]);
+    let name = |depth: &Option<usize>| depth.map(|depth| depth.to_string()).unwrap_or_default();
+    SimpleTable::of((&title, caption), texts, ("depth L", head, name))
 }
 
 /// With four decimals, as in the paper.
@@ -142,12 +149,10 @@ fn eigenvalue(value: f64) -> String {
     if value.abs() < 1e4 { minus(&format!("{value:.4}")) } else { compact(value) }
 }
 
-/// One training: its network and its resolution, by seed.
-type Trainings = BTreeMap<(usize, Key), BTreeMap<u64, [f64; 2]>>;
-
-/// Epochs and seconds of each training, over all its depths: the epochs of depths add up, the seconds are counted on.
-fn trainings(problem: &Problem, rows: &[Row]) -> Trainings {
-    let mut found: Trainings = BTreeMap::new();
+/// Epochs and seconds of each training by network and seed, over all its depths: the epochs of depths add up, the seconds are
+/// counted on.
+fn trainings(problem: &Problem, rows: &[Row]) -> BTreeMap<(usize, Key), BTreeMap<u64, [f64; 2]>> {
+    let mut found: BTreeMap<_, BTreeMap<_, [f64; 2]>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.key.metric == "epochs" || row.key.metric == "seconds") {
         let depth = row.key.depth.filter(|_| problem.task == Task::Images);
         let key = Key { depth, metric: String::new(), ..row.key.clone() };
@@ -172,36 +177,23 @@ pub fn spent(problem: &Problem, rows: &[Row]) -> (usize, f64) {
 /// A row per network, two columns per resolution of the training; none without trainings.
 pub fn cost(problem: &Problem, rows: &[Row]) -> Option<SimpleTable> {
     let trainings = trainings(problem, rows);
-    let sides: BTreeSet<usize> = trainings.keys().map(|(_, key)| key.trained_at).collect();
-    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
-    for (_, key) in trainings.keys() {
-        let name = training_name(key);
-        if lines.iter().any(|(known, _)| *known == name) {
-            continue;
-        }
-        let cells = sides.iter().rev().flat_map(|&side| {
-            let own = trainings.iter().find(|((_, at), _)| at.trained_at == side && training_name(at) == name);
-            let seeds = own.map(|(_, seeds)| seeds.values().collect::<Vec<_>>()).unwrap_or_default();
-            let epochs = range(seeds.iter().map(|[epochs, _]| *epochs as usize).filter(|&epochs| epochs > 0));
-            let mean = seeds.iter().map(|[_, seconds]| seconds).sum::<f64>() / seeds.len() as f64;
-            [epochs, if seeds.is_empty() { NOT_RUN.to_owned() } else { thousands(mean.round() as usize) }]
-        });
-        let cells = cells.collect();
-        lines.push((name, cells));
-    }
-    let names = sides.iter().rev().flat_map(|&side| {
-        let resolution = problem.resolution_name(side);
-        let at = if sides.len() > 1 { format!(", trained at {resolution}") } else { String::new() };
-        ["epochs", "seconds"].map(|name| format!("{name}{at}"))
+    let is_single =
+        trainings.keys().all(|(_, key)| Some(key.trained_at) == trainings.keys().next().map(|(_, k)| k.trained_at));
+    let texts = trainings.iter().flat_map(|((rank, key), seeds)| {
+        let line = (*rank, Key { trained_at: 0, tested_at: 0, ..key.clone() });
+        let epochs = range(seeds.values().map(|[epochs, _]| *epochs as usize).filter(|&epochs| epochs > 0));
+        let mean = seeds.values().map(|[_, seconds]| seconds).sum::<f64>() / seeds.len() as f64;
+        let texts = [("epochs", epochs), ("seconds", thousands(mean.round() as usize))];
+        texts.map(|(name, text)| (line.clone(), (Reverse(key.trained_at), name), text))
     });
-    Some(SimpleTable {
-        title: "What the trainings took".into(),
-        caption: "Epochs and seconds of a training on this machine (all its depths together, the mean over the seeds)."
-            .into(),
-        columns: heads("training", names),
-        rows: lines.into_iter().map(|(name, cells)| heads(&name, cells.into_iter())).collect(),
-    })
-    .filter(|table| !table.rows.is_empty())
+    let head = |(Reverse(side), name): &(Reverse<usize>, &str)| {
+        let at = if is_single { String::new() } else { format!(", trained at {}", problem.resolution_name(*side)) };
+        format!("{name}{at}")
+    };
+    let caption =
+        "Epochs and seconds of a training on this machine (all its depths together, the mean over the seeds).";
+    let name = |(_, key): &(usize, Key)| training_name(key);
+    SimpleTable::of(("What the trainings took", caption), texts, ("training", head, name))
 }
 
 #[cfg(test)]
@@ -217,12 +209,12 @@ mod tests {
 
     #[test]
     fn counts_agree_to_the_last_digit_that_is_printed() {
-        assert_eq!(agreement(67_016.0, 67_020.0), Agreement::Same);
+        assert_eq!(agreement(67_016.0, 67_020.0), "");
         // Cut off instead of rounded.
-        assert_eq!(agreement(78_337.0, 78_330.0), Agreement::Same);
-        assert_eq!(agreement(1_123_777.0, 1.12e6), Agreement::Same);
-        assert_eq!(agreement(4_731_969.0, 473_200.0), Agreement::Tenfold);
-        assert_eq!(agreement(67_100.0, 67_020.0), Agreement::None);
+        assert_eq!(agreement(78_337.0, 78_330.0), "");
+        assert_eq!(agreement(1_123_777.0, 1.12e6), "");
+        assert_eq!(agreement(4_731_969.0, 473_200.0), "*");
+        assert_eq!(agreement(67_100.0, 67_020.0), " ≠");
         assert_eq!([66_820.0, 2_240_000.0].map(in_thousands), ["66.82k", "2.24M"]);
     }
 

@@ -65,11 +65,17 @@ pub struct Samples {
     pub resolution: usize,
 }
 
+/// Whether the paper does not have the network, and what it was trained on.
+type GroupKey = (bool, Option<Data>);
+
+/// The model in the order of the paper, and what else distinguishes a line.
+type LineKey = (usize, String, Option<usize>, Option<Samples>);
+
 /// Where a number stands in its table, in the order of the paper.
 struct Place {
     table: (bool, String, usize),
-    group: (bool, Option<Data>),
-    line: (usize, String, Option<usize>, Option<Samples>),
+    group: GroupKey,
+    line: LineKey,
     column: ((usize, usize), (usize, usize)),
 }
 
@@ -179,6 +185,20 @@ impl Group {
     }
 }
 
+/// Arranges entries in lines and columns, both in their order; what is missing is none.
+pub fn pivot<L: Ord, C: Ord + Clone, T>(
+    entries: impl IntoIterator<Item = (L, C, T)>,
+) -> (Vec<C>, Vec<(L, Vec<Option<T>>)>) {
+    let mut lines: BTreeMap<L, BTreeMap<C, T>> = BTreeMap::new();
+    for (line, column, entry) in entries {
+        lines.entry(line).or_default().insert(column, entry);
+    }
+    let columns: BTreeSet<C> = lines.values().flat_map(|line| line.keys().cloned()).collect();
+    let cells = |mut line: BTreeMap<C, T>| columns.iter().map(|column| line.remove(column)).collect();
+    let lines = lines.into_iter().map(|(name, line)| (name, cells(line))).collect();
+    (columns.into_iter().collect(), lines)
+}
+
 /// The tables in which we have a number.
 pub fn tables(problem: &Problem, cells: &Cells) -> Vec<Table> {
     let mut parts: BTreeMap<_, Vec<(&Key, Place)>> = BTreeMap::new();
@@ -191,19 +211,15 @@ pub fn tables(problem: &Problem, cells: &Cells) -> Vec<Table> {
 }
 
 fn table(problem: &Problem, part: &[(&Key, Place)], cells: &Cells) -> Table {
-    let keys: BTreeSet<_> = part.iter().map(|(_, place)| place.column).collect();
     let sides: BTreeSet<_> =
         part.iter().filter_map(|(_, place)| place.line.3).map(|samples| samples.resolution).collect();
     let first = &part[0].0;
     let unit = cells[*first].unit;
     let empty =
         Cell { ours: Vec::new(), paper: None, tao: None, is_best: false, leads: false, ..cells[*first].clone() };
-    let mut groups: BTreeMap<_, BTreeMap<_, BTreeMap<_, &Cell>>> = BTreeMap::new();
-    for (key, place) in part {
-        let lines = groups.entry(place.group).or_default();
-        lines.entry(&place.line).or_default().insert(place.column, &cells[*key]);
-    }
-    let line = |((_, model, depth, samples), found): (&(_, String, _, Option<Samples>), BTreeMap<_, &Cell>)| Line {
+    let entries = part.iter().map(|(key, place)| ((place.group, place.line.clone()), place.column, &cells[*key]));
+    let (columns, lines) = pivot(entries);
+    let line = |((_, (_, model, depth, samples)), found): &((_, LineKey), Vec<Option<&Cell>>)| Line {
         model: model.clone(),
         detail: match samples {
             None => details(model, *depth),
@@ -212,17 +228,17 @@ fn table(problem: &Problem, part: &[(&Key, Place)], cells: &Cells) -> Table {
             Some(samples) => format!("test s′ = {}", samples.resolution),
         },
         samples: *samples,
-        cells: keys.iter().map(|column| found.get(column).map_or(empty.clone(), |&cell| cell.clone())).collect(),
+        cells: found.iter().map(|cell| cell.unwrap_or(&empty).clone()).collect(),
     };
-    let group = |((is_new, data), lines): ((bool, Option<Data>), BTreeMap<_, _>)| Group {
-        title: match data {
+    let group = |lines: &[((GroupKey, LineKey), Vec<Option<&Cell>>)]| {
+        let (is_new, data) = lines[0].0.0;
+        let title = match data {
             Some(Data::Normalised) => "Trained with normalised data",
             Some(Data::Original) => "Trained with original (not normalised) data",
             None if is_new => "Not in the paper",
             None => "",
-        },
-        data,
-        lines: lines.into_iter().map(line).collect(),
+        };
+        Group { title, data, lines: lines.iter().map(line).collect() }
     };
     let cost = if unit == Unit::Factor { ": what another resolution costs" } else { "" };
     let mut table = Table {
@@ -231,8 +247,8 @@ fn table(problem: &Problem, part: &[(&Key, Place)], cells: &Cells) -> Table {
             + if cost.is_empty() { "" } else { "-cost" },
         unit,
         corner: if problem.task == Task::Functions { "model, samples" } else { "network" },
-        columns: keys.iter().map(|&((_, a), (_, b))| column(problem, a, b)).collect(),
-        groups: groups.into_iter().map(group).collect(),
+        columns: columns.iter().map(|&((_, a), (_, b))| column(problem, a, b)).collect(),
+        groups: lines.chunk_by(|a, b| a.0.0 == b.0.0).map(group).collect(),
     };
     table.mark_best();
     table
@@ -283,19 +299,6 @@ impl Table {
             *flag(cell) = true;
         }
     }
-}
-
-/// A table whose cells are plain text; the first column names the rows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SimpleTable {
-    /// The heading, in plain text.
-    pub title: String,
-    /// What to look for, in plain text.
-    pub caption: String,
-    /// The heads of the columns.
-    pub columns: Vec<String>,
-    /// The cells, row by row.
-    pub rows: Vec<Vec<String>>,
 }
 
 /// The name of a network or of a training, as in "NKN, r = 3, L = 2" or "NKN, original data".

@@ -147,3 +147,10 @@ fn nothing_measured_is_no_table() {
     assert!(tables(poisson, &errors(poisson, &[])).is_empty());
     assert!(tables(poisson, &costs(poisson, &of("poisson", &function_rows()))).is_empty());
 }
+
+#[test]
+fn a_pivot_orders_lines_and_columns_and_leaves_gaps() {
+    let (columns, lines) = pivot([("b", 2, 'x'), ("a", 10, 'y'), ("b", 1, 'z')]);
+    assert_eq!(columns, [1, 2, 10]);
+    assert_eq!(lines, [("a", vec![None, None, Some('y')]), ("b", vec![Some('z'), Some('x'), None])]);
+}
