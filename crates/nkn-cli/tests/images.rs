@@ -162,7 +162,7 @@ fn wrong_files_and_settings() {
     };
     fails(&["model.radius", "positive"], &["--set", "model.radius=-1"]);
     fails(&["--set", "radios"], &["--set", "model.radios=1"]);
-    fails(&["data.train_images", "216"], &["--set", "data.train_images=5000"]);
+    fails(&["data.train_samples", "216"], &["--set", "data.train_images=5000"]);
     fails(&["model.block"], &["--set", "model.block=nnn"]);
     let file = images.join("train-images-idx3-ubyte");
     let whole = fs::read(&file).unwrap();
