@@ -5,9 +5,9 @@ use super::plan::{Order, Plan, Purpose};
 /// What the machine does in a second, per kind of work. The rates only have to put the orders into the right sequence, so they are constants:
 /// the same network takes the same order, and gives the same bits, on every machine.
 ///
-/// They were measured with `nkn bench` (darcy, poisson, growth and mnist, each order forced by `Plan::with_order`) on two cores with
-/// AVX-512 whose large matrix products (`nkn bench peak`) run at about 2e11 operations a second: necessary operations by the best
-/// of several times. Work that leaves out idle units carries out fewer operations than are counted, so its rate can exceed the peak.
+/// They are those of a small desktop with AVX-512: necessary operations by the best of several times. The test `rates_of_this_machine` below
+/// takes the same measurement anywhere, layers and the forming of K apart. Work that leaves out idle units carries out fewer
+/// operations than are counted, so its rate can exceed that of a large matrix product (`nkn bench peak`).
 mod rate {
     /// K = W phi + b and its derivatives, in operations a second, idle features left out.
     pub const FORM: f64 = 2.4e11;
