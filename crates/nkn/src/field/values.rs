@@ -78,7 +78,7 @@ impl Values {
         }
         let numbers = self.numbers;
         let count = numbers.len() / nodes;
-        if count == 0 || numbers.len() % nodes != 0 {
+        if count == 0 || !numbers.len().is_multiple_of(nodes) {
             let expected = format!("{nodes} numbers for each sample, one per node, and at least one sample");
             let hint = "give whole samples, one after the other (samples x nodes)";
             return Err(Error::invalid(what, expected, format!("{} numbers", numbers.len()), hint));

@@ -233,13 +233,13 @@ fn initial(group: &Group, config: &ModelConfig, dim: usize, seed: Seed) -> Resul
 /// (x, y, b(x), b(y)) to d².
 pub(crate) fn kernel_shape(config: &ModelConfig, dim: usize) -> Result<MlpShape> {
     let inputs = 2 * (dim + config.kernel_fields.len());
-    let outputs = config.width * config.width;
+    let outputs = config.width.saturating_mul(config.width);
     MlpShape::new("kernel", &[&[inputs], config.kernel.as_slice(), &[outputs]].concat())
 }
 
 /// x to d².
 pub(crate) fn reaction_shape(config: &ModelConfig, dim: usize) -> Result<MlpShape> {
-    let outputs = config.width * config.width;
+    let outputs = config.width.saturating_mul(config.width);
     MlpShape::new("reaction", &[&[dim], config.reaction.as_slice(), &[outputs]].concat())
 }
 

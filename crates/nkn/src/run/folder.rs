@@ -97,6 +97,13 @@ pub struct RunFolder {
     path: PathBuf,
 }
 
+/// What the caller of a training gives besides the data.
+struct Caller<'a> {
+    initial: Option<Parameters>,
+    should_stop: &'a dyn Fn() -> bool,
+    watch: &'a mut dyn FnMut(&Event),
+}
+
 impl RunFolder {
     /// A folder that holds a run.
     pub fn open(path: &Path) -> Result<Self> {
@@ -260,14 +267,14 @@ impl RunFolder {
     ) -> Result<Outcome> {
         let config = self.config()?;
         let (model, settings) = (&config.model, &config.train);
-        let rest = (initial, should_stop, watch);
+        let caller = Caller { initial, should_stop, watch };
         match data {
             Data::Functions { train, test } => {
                 let task = FunctionTask::new(model, settings, train, test.as_ref(), device)?;
-                self.train_task(task, &config, data, rest)
+                self.train_task(task, &config, data, caller)
             }
             Data::Images(splits) => {
-                self.train_task(ClassTask::new(model, settings, splits, device)?, &config, data, rest)
+                self.train_task(ClassTask::new(model, settings, splits, device)?, &config, data, caller)
             }
         }
     }
@@ -277,7 +284,7 @@ impl RunFolder {
         task: T,
         config: &RunConfig,
         data: &Data,
-        (initial, should_stop, watch): (Option<Parameters>, &dyn Fn() -> bool, &mut dyn FnMut(&Event)),
+        Caller { initial, should_stop, watch }: Caller,
     ) -> Result<Outcome> {
         let checkpoint = self.checkpoint_path();
         let (model, settings) = (&config.model, &config.train);
