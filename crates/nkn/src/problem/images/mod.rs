@@ -13,7 +13,6 @@ mod fetch;
 mod idx;
 mod load;
 mod resample;
-mod sha256;
 mod source;
 mod table;
 
