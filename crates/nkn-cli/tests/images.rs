@@ -93,6 +93,16 @@ fn train_and_report() {
     assert_eq!((&rows[0]["value"], rows[1]["resolution"].as_u64()), (&tests[0]["value"], Some(40)));
     nkn().arg("spectrum").arg(&out).assert().success();
     nkn().arg("deepen").arg(&out).args(["--to", "3", "--epochs", "1"]).assert().success();
+    // A picture of somebody's own, at a resolution of its own.
+    let (own, answers) = (folder.path().join("own.png"), folder.path().join("answers.csv"));
+    let mut encoder = png::Encoder::new(fs::File::create(&own).unwrap(), 15, 15);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder.write_header().unwrap().write_image_data(&[90; 225]).unwrap();
+    nkn().arg("predict").arg(&out).arg(&own).arg("--out").arg(&answers).assert().success();
+    let table = fs::read_to_string(&answers).unwrap();
+    let line: Vec<f64> = table.lines().nth(1).unwrap().split(',').map(|cell| cell.parse().unwrap()).collect();
+    assert_eq!((table.lines().count(), line.len()), (2, 12));
+    assert!((line[2..].iter().sum::<f64>() - 1.0).abs() < 1e-5, "{table}");
     // What is there is not overwritten.
     let again = nkn().arg("train").arg(&config).arg("--out").arg(&out).output().unwrap();
     assert_eq!(again.status.code(), Some(2));

@@ -61,17 +61,23 @@ const MOST: f64 = (1u64 << 33) as f64;
 impl Parameters {
     /// Zeros in the right shape.
     pub(crate) fn layout(config: &ModelConfig, space: &Space, depth: usize) -> Result<Self> {
-        let count = Self::estimate(config, space, depth);
-        if count > MOST {
-            let got = format!("about {count:.1e} with width {} and depth {depth}", config.width);
-            let hint = "lower model.width, model.kernel or model.head";
-            return Err(Error::invalid("the number of parameters", format!("at most {MOST:.1e}"), got, hint));
-        }
+        Self::check_size(config, space, depth)?;
         let groups = match space {
             Space::Functions { dim } => function_groups(config, *dim, depth)?,
             Space::Images(shape) => Network::new(config.clone(), *shape, depth)?.groups()?,
         };
         Ok(Self { groups })
+    }
+
+    /// Refuses a network that does not fit any memory.
+    pub(crate) fn check_size(config: &ModelConfig, space: &Space, depth: usize) -> Result<()> {
+        let count = Self::estimate(config, space, depth);
+        if count <= MOST {
+            return Ok(());
+        }
+        let got = format!("about {count:.1e} with width {} and depth {depth}", config.width);
+        let hint = "lower model.width, model.kernel or model.head";
+        Err(Error::invalid("the number of parameters", format!("at most {MOST:.1e}"), got, hint))
     }
 
     /// Random numbers; see [`initial`] for functions and [`Network::initial`] for images.

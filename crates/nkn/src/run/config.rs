@@ -4,7 +4,7 @@ use super::data::{Data, DataConfig, Problem};
 use crate::domain::Quadrature;
 use crate::field::{Symmetry, moved};
 use crate::io::legacy::{merge, upgrade_config};
-use crate::model::{Batch, BatchOptions, ModelConfig, Normalisers, Space};
+use crate::model::{Batch, BatchOptions, ModelConfig, Normalisers, Parameters, Space};
 use crate::train::{Augment, TrainConfig};
 use crate::{Device, Error, Result};
 use serde::{Deserialize, Serialize};
@@ -83,12 +83,13 @@ impl RunConfig {
 
     /// The configuration with everything filled in that depends on the data.
     pub fn resolve(mut self, data: &Data) -> Result<Self> {
-        let (train, test) = match data {
-            Data::Functions { train, test } => (train, test),
-            Data::Images(splits) => {
-                self.model.check_for(&Space::Images(splits.shape()))?;
-                return Ok(self);
-            }
+        let space = data.space();
+        for &depth in &self.train.depths {
+            Parameters::check_size(&self.model, &space, depth)?;
+        }
+        let Data::Functions { train, test } = data else {
+            self.model.check_for(&space)?;
+            return Ok(self);
         };
         self.model.resolve(train)?;
         if self.train.augment == Augment::Square {

@@ -4,6 +4,7 @@ use crate::domain::Domain;
 use crate::field::Samples;
 use crate::field::images::Images;
 use crate::io::{Need, read_dataset, read_first, write_dataset};
+use crate::model::Space;
 use crate::problem::images::{ImageSet, load};
 use crate::problem::{darcy, poisson};
 use crate::seed::Seed;
@@ -147,6 +148,14 @@ impl Data {
         match self {
             Data::Functions { train, .. } => train.count(),
             Data::Images(splits) => splits.train.count,
+        }
+    }
+
+    /// What a network on them acts on.
+    pub fn space(&self) -> Space {
+        match self {
+            Data::Functions { train, .. } => Space::Functions { dim: train.domain().dim() },
+            Data::Images(splits) => Space::Images(splits.shape()),
         }
     }
 

@@ -67,8 +67,7 @@ pub fn estimate(config: &RunConfig, data: &Data, peak: f64) -> Result<Vec<Estima
                     (plan.edges(), plan.kernel_rows(), format!("{:?}", plan.order).to_lowercase())
                 });
                 let dim = samples.domain().dim();
-                let space = crate::model::Space::Functions { dim };
-                let parameters = Parameters::layout(model, &space, depth)?.count();
+                let parameters = Parameters::layout(model, &data.space(), depth)?.count();
                 (parameters, Work::of(model, dim, &batch, &options)?, kernel)
             }
             Data::Images(splits) => {
@@ -110,7 +109,7 @@ pub fn time_predictions(config: &RunConfig, data: &Data, depth: usize, count: us
             let options = BatchOptions { budget, ..BatchOptions::new(depth, &device) };
             let batch = Batch::new(model, &normalisers, samples, &options)?;
             let dim = samples.domain().dim();
-            let parameters = Parameters::init(model, &crate::model::Space::Functions { dim }, depth, seed)?;
+            let parameters = Parameters::init(model, &data.space(), depth, seed)?;
             let seconds = time(count, || {
                 let tensors = parameters.tensors(&device, DType::F32);
                 function::forward(model, &tensors, &batch, Engine::Automatic).map(|_| ())
