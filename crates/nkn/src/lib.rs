@@ -24,7 +24,6 @@
 //! [`analysis`] looks into them, [`problem`] has the paper's data, and [`run`] does a whole run from a configuration file.
 
 pub mod analysis;
-mod buffer;
 #[cfg(test)]
 mod checks;
 mod convolution;

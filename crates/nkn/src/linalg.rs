@@ -4,6 +4,7 @@
 //! depend on the number of threads, so that one thread and many give the same bits. The exception,
 //! [`gemm_parallel`], only ever splits rows and columns of the result, never a sum.
 
+pub(crate) mod buffer;
 mod functions;
 pub(crate) mod gathered;
 mod matrix;
@@ -14,7 +15,7 @@ pub(crate) mod small;
 pub(crate) use matrix::{Matrix, gemm, gemm_parallel, gemm_strided};
 pub(crate) use pieces::{by_pieces, copied, copy_into, swap_leading, transpose, transposed_blocks};
 
-use crate::buffer::Recycled;
+use crate::linalg::buffer::Recycled;
 use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
 
 /// The two floating point types that everything is written for.

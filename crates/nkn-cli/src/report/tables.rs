@@ -1,6 +1,6 @@
 //! The parts that are text: facts, tables and notes.
 
-use maud::{PreEscaped, html};
+use maud::html;
 
 /// Names and values under the title; long values, such as commands, get a line of their own.
 pub fn facts(facts: &[(String, String)]) -> String {
@@ -24,18 +24,6 @@ pub fn notes(notes: &[String]) -> String {
         return String::new();
     }
     html! { ul { @for note in notes { li { (note) } } } }.into_string()
-}
-
-/// A table whose caption, head (cells) and body (rows) are markup.
-pub fn table(class: &str, caption: &str, head: &str, body: &str) -> String {
-    html! {
-        div.scroll { table class=(class) {
-            caption { (PreEscaped(caption)) }
-            thead { tr { (PreEscaped(head)) } }
-            tbody { (PreEscaped(body)) }
-        } }
-    }
-    .into_string()
 }
 
 /// The names in the order in which they first occur.
@@ -67,13 +55,6 @@ mod tests {
     fn notes_are_a_list_or_nothing() {
         assert_eq!(notes(&[]), "");
         assert_eq!(notes(&["1 < 2".into(), "b".into()]), "<ul><li>1 &lt; 2</li><li>b</li></ul>");
-    }
-
-    #[test]
-    fn tables_keep_markup_and_escape_their_class() {
-        let html = table("a\"b", "<b>c</b>", "<th>h</th>", "<tr><td>1</td></tr>");
-        assert_well_formed(&html);
-        assert!(html.contains("class=\"a&quot;b\"") && html.contains("<caption><b>c</b></caption>"));
     }
 
     #[test]

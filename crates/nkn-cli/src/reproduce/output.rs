@@ -166,17 +166,7 @@ mod tests {
     fn documented(name: &str, csv: &str) -> Page {
         let mut common = Row { key: image("", None, 0, 0), seed: 0, value: 0.0 };
         common.key.problem = name.into();
-        let page = page(&request(name), &from_csv(csv, Path::new("reproduce.csv"), &common).unwrap());
-        if let Ok(folder) = std::env::var("NKN_PAGES") {
-            std::fs::write(Path::new(&folder).join(format!("{name}.html")), render(&page)).unwrap();
-            let all = page.tables.iter().chain(&page.costs).map(markdown::comparison).collect::<Vec<_>>();
-            std::fs::write(
-                Path::new(&folder).join(format!("{name}.md")),
-                all.join("\n") + &page.simple.iter().map(markdown::simple).collect::<String>(),
-            )
-            .unwrap();
-        }
-        page
+        page(&request(name), &from_csv(csv, Path::new("reproduce.csv"), &common).unwrap())
     }
 
     macro_rules! documented {

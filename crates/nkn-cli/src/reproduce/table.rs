@@ -185,10 +185,13 @@ impl Group {
     }
 }
 
+/// A line of a pivot: its name, and an entry for every column that has one.
+pub type PivotLine<L, T> = (L, Vec<Option<T>>);
+
 /// Arranges entries in lines and columns, both in their order; what is missing is none.
 pub fn pivot<L: Ord, C: Ord + Clone, T>(
     entries: impl IntoIterator<Item = (L, C, T)>,
-) -> (Vec<C>, Vec<(L, Vec<Option<T>>)>) {
+) -> (Vec<C>, Vec<PivotLine<L, T>>) {
     let mut lines: BTreeMap<L, BTreeMap<C, T>> = BTreeMap::new();
     for (line, column, entry) in entries {
         lines.entry(line).or_default().insert(column, entry);
@@ -230,7 +233,7 @@ fn table(problem: &Problem, part: &[(&Key, Place)], cells: &Cells) -> Table {
         samples: *samples,
         cells: found.iter().map(|cell| cell.unwrap_or(&empty).clone()).collect(),
     };
-    let group = |lines: &[((GroupKey, LineKey), Vec<Option<&Cell>>)]| {
+    let group = |lines: &[PivotLine<(GroupKey, LineKey), &Cell>]| {
         let (is_new, data) = lines[0].0.0;
         let title = match data {
             Some(Data::Normalised) => "Trained with normalised data",

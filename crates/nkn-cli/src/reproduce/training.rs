@@ -54,7 +54,7 @@ pub fn load(config: &RunConfig) -> Result<Data> {
     let found = config.data.load_with(&generating());
     let (Err(_), Some(set)) = (&found, config.data.problem.set()) else { return Ok(found?) };
     // Something is missing or unreadable: fetch it, or say what is wrong with what is there.
-    nkn::problem::images::prepare(set, &config.data.folder, &mut preparing(set.name()))?;
+    nkn::problem::images::prepare(set, &config.data.folder, None, &mut preparing(set.name()))?;
     Ok(config.data.load()?)
 }
 

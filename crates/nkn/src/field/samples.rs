@@ -88,7 +88,6 @@ impl Samples {
     /// assert_eq!((samples.count(), samples.nodes()), (2, 3));
     /// # Ok::<(), nkn::Error>(())
     /// ```
-    #[allow(clippy::new_ret_no_self)]
     pub fn on(domain: impl Into<Domain>) -> SamplesOn {
         SamplesOn { domain: domain.into() }
     }

@@ -41,6 +41,14 @@ pub trait Examples: sealed::Sealed + Sized {
 
 impl Model {
     /// The outputs of functions in physical units, samples x nodes, at any resolution and on any points; or the classes of images.
+    ///
+    /// ```
+    /// # use nkn::{Nkn, problem::poisson, seed::Seed};
+    /// let model = Nkn::new().kernel([8]).epochs(2).fit(&poisson::generate(Seed::new(0), 0, 4, 9)?)?;
+    /// let finer = poisson::generate(Seed::new(0), 4, 3, 17)?;
+    /// assert_eq!(model.predict(&finer)?.len(), 3 * 17);
+    /// # Ok::<(), nkn::Error>(())
+    /// ```
     pub fn predict<E: Examples>(&self, examples: &E) -> Result<E::Prediction> {
         examples.predict(self, &Predicting::default())
     }
@@ -51,6 +59,15 @@ impl Model {
     }
 
     /// Of functions the mean over samples of ||û - u|| / ||u||, of images the share of wrong answers.
+    ///
+    /// ```
+    /// # use nkn::{Nkn, problem::poisson, seed::Seed};
+    /// let train = poisson::generate(Seed::new(0), 0, 8, 9)?;
+    /// let network = || Nkn::new().kernel([8]).learning_rate(1e-2);
+    /// let (short, long) = (network().epochs(1).fit(&train)?, network().epochs(100).fit(&train)?);
+    /// assert!(long.error(&train)? < short.error(&train)?);
+    /// # Ok::<(), nkn::Error>(())
+    /// ```
     pub fn error<E: Examples>(&self, examples: &E) -> Result<f64> {
         let measures = examples.measures(self, "test", None, &Predicting::default())?;
         Ok(measures[0].value)
@@ -72,7 +89,16 @@ impl Model {
         self.predict_images(images, side, how)
     }
 
-    /// The most probable classes of images at a resolution.
+    /// The most probable classes of images at a resolution, which may be another than their own.
+    ///
+    /// ```
+    /// use nkn::{Cnn, Images, model::Predicting};
+    /// let images = Images::new(8, 1, (0..4 * 64).map(|i| (i % 251) as u8).collect(), vec![0, 1, 2, 3])?;
+    /// let model = Cnn::new().width(2).head(4).epochs(1).fit(&images)?;
+    /// let answers = model.classify(&images, 16, &Predicting::default())?;
+    /// assert!(answers.iter().all(|answer| answer.class < 10 && answer.probability > 0.0));
+    /// # Ok::<(), nkn::Error>(())
+    /// ```
     pub fn classify(&self, images: &Images, side: usize, how: &Predicting) -> Result<Vec<Answer>> {
         let probabilities = self.predict_images(images, side, how)?;
         Ok(answers(&probabilities, self.image_network()?.shape.classes))

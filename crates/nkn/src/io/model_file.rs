@@ -49,6 +49,16 @@ impl Model {
     }
 
     /// Writes the model as one file, atomically.
+    ///
+    /// ```
+    /// # use nkn::{Gkn, Model, problem::poisson, seed::Seed};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("m.safetensors");
+    /// let model = Gkn::new().kernel([8]).epochs(1).fit(&poisson::generate(Seed::new(0), 0, 4, 9)?)?;
+    /// model.save(&path)?;
+    /// assert_eq!(Model::load(&path)?, model);
+    /// # Ok::<(), nkn::Error>(())
+    /// ```
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         write_atomically(path, &self.encode(path)?)

@@ -1,6 +1,6 @@
 //! The units of a layer that are on somewhere in a block of rows, and matrices restricted to them.
 
-use crate::buffer::Buffer;
+use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, Real, vectorised};
 use rayon::prelude::*;
 

@@ -8,7 +8,7 @@
 
 use super::active::{Active, Compact};
 use super::mlp::{LayerSpan, MlpShape};
-use crate::buffer::Buffer;
+use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, gemm_parallel, transpose, vectorised};
 use crate::operation::Seen;
 use rayon::prelude::*;

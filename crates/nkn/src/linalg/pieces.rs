@@ -1,7 +1,7 @@
 //! Arrays that are made, copied and transposed on all threads.
 
 use super::{Real, vectorised};
-use crate::buffer::Buffer;
+use crate::linalg::buffer::Buffer;
 use rayon::prelude::*;
 
 /// An array made piece by piece on all threads: each piece is zero when `work` gets it with its number, and still in the cache. `scratch` is made once per thread.

@@ -7,8 +7,8 @@
 //! Pixels that enter with the same state and the same features stay alike in every step, so one of each kind does for all: a digit has some hundred
 //! grey levels on 784 pixels.
 
-use crate::buffer::Buffer;
 use crate::engine::Engine;
+use crate::linalg::buffer::Buffer;
 use crate::linalg::gathered::{Sizes, Term, gather};
 use crate::linalg::outer::{Pair, outer};
 use crate::linalg::{Real, by_pieces, transposed_blocks, vectorised};

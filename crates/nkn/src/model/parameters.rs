@@ -139,7 +139,7 @@ impl Parameters {
     }
 
     /// The groups as tensors.
-    pub fn tensors(&self, device: &Device, dtype: DType) -> ParameterTensors {
+    pub(crate) fn tensors(&self, device: &Device, dtype: DType) -> ParameterTensors {
         let upload = |group: &Group| {
             let data = TensorData::new(group.values.clone(), [group.values.len()]);
             (group.name.clone(), Tensor::from_data(data, (device, dtype)))

@@ -6,7 +6,7 @@
 //! steps, each followed by a QR factorisation.
 
 use super::optimiser::Adam;
-use crate::buffer::Buffer;
+use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, gemm_parallel, vectorised};
 use crate::model::Parameters;
 use rayon::prelude::*;

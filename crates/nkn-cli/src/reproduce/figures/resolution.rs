@@ -11,6 +11,7 @@ use super::{TOP, on};
 use crate::report::scale::{Axis, Ticks, extent};
 use crate::report::svg::{self, Entry, Frame, WIDTH, label, pixel};
 use crate::report::text::{escape, fixed};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 const LEFT: f64 = 204.0;
@@ -56,8 +57,9 @@ fn figure(problem: &Problem, data: Option<Data>, panels: &BTreeMap<(usize, usize
     let (mut content, top) = legend();
     let height = STEP * networks.len() as f64;
     let width = (WIDTH - LEFT - GAP - 18.0) / PANELS as f64;
-    // Fine before coarse, as in the paper.
-    let order: Vec<_> = panels.iter().rev().collect();
+    // Trained on fine grids first, as in the paper.
+    let mut order: Vec<_> = panels.iter().collect();
+    order.sort_by_key(|((trained_at, tested_at), _)| (Reverse(*trained_at), *tested_at));
     let bands = order.chunks(PANELS);
     let count = bands.len();
     for (band, panels) in bands.enumerate() {

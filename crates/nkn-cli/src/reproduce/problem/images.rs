@@ -11,7 +11,7 @@ use nkn::train::{PerDepth, TrainConfig};
 pub const GUESSING: f64 = 0.88;
 
 /// Sizes that images can be made of.
-pub const PIXELS: (fn(usize) -> bool, &str) = (|side| side >= 2 && side <= 512, "2 to 512 pixels");
+pub const PIXELS: (fn(usize) -> bool, &str) = (|side| (2..=512).contains(&side), "2 to 512 pixels");
 
 /// The configuration of a training, with the model's and the training's own settings.
 pub fn config(

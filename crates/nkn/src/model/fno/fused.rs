@@ -2,7 +2,7 @@
 //! small matrix with a wide one; spectra are frequencies (k2 slow, k1 fast) x (real, imaginary) x samples x d.
 
 use super::frequencies::Frequencies;
-use crate::buffer::Buffer;
+use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, gemm_strided};
 use crate::operation::{Operation, Seen};
 use rayon::prelude::*;

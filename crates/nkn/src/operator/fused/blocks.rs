@@ -7,7 +7,7 @@
 use super::last_layer::{self, Layout};
 use super::{Gradients, Inputs, Saved, States, add_rows, from_nodes_first, nodes_first, pieces};
 use super::{reaction_of, relu, scaled_mask};
-use crate::buffer::Buffer;
+use crate::linalg::buffer::Buffer;
 use crate::linalg::small::{Product, Target, multiply};
 use crate::linalg::{Matrix, Real, gemm, transposed_blocks, vectorised};
 use crate::operator::plan::Plan;

@@ -9,7 +9,7 @@ use super::blocks::{keep_own, reaction_gradient, receive};
 use super::streamed::finish_node;
 use super::{Gradients, Inputs, Saved, States, add_rows, feature_width, from_nodes_first, nodes_first};
 use super::{relu, scaled_mask};
-use crate::buffer::Buffer;
+use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;

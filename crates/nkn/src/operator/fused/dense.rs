@@ -4,7 +4,7 @@
 //! not depend on the number of threads.
 
 use super::{Gradients, Inputs, Saved, add_rows, last_layer, last_layer::Layout, mask, reaction_of, relu};
-use crate::buffer::Buffer;
+use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;

@@ -6,8 +6,8 @@
 //! gathered tile by tile of the outputs so that it stays in the second-level cache.
 
 use super::{Inputs, add_rows, feature_width};
-use crate::buffer::Buffer;
 use crate::kernel::Active;
+use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, gemm_parallel, gemm_strided, transpose, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;

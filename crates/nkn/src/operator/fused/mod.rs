@@ -8,7 +8,7 @@ mod shared;
 pub(super) mod streamed;
 
 use super::plan::{Order, Plan};
-use crate::buffer::Buffer;
+use crate::linalg::buffer::Buffer;
 use crate::linalg::{Real, copied, copy_into, swap_leading, vectorised};
 use std::borrow::Cow;
 

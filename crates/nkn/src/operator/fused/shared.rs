@@ -6,7 +6,7 @@
 
 use super::{Gradients, Inputs, Saved, States, add_rows, from_nodes_first, last_layer, last_layer::Layout};
 use super::{mask, nodes_first, reaction_of, relu};
-use crate::buffer::Buffer;
+use crate::linalg::buffer::Buffer;
 use crate::linalg::gathered::{Merged, Sizes, Term, gather, gather_two};
 use crate::linalg::outer::{Pair, Triple, outer, outer_three};
 use crate::linalg::{Real, copy_into, transposed_blocks, vectorised};

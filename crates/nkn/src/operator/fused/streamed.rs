@@ -9,8 +9,8 @@
 
 use super::last_layer::{Layout, transposed};
 use super::{States, reaction_of, relu};
-use crate::buffer::Buffer;
 use crate::kernel::{Active, MlpShape, evaluate};
+use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;

@@ -8,7 +8,6 @@ mod cifar_png;
 mod fetch;
 mod idx;
 mod load;
-mod sha256;
 mod source;
 mod table;
 

