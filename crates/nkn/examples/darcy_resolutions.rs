@@ -1,6 +1,6 @@
 //! Darcy flow across resolutions: trained on 16 x 16 nodes, asked on 31 x 31.
 //!
-//! cargo run --release --example darcy_resolutions            (add a number to train longer)
+//! cargo run --release -p nkn --example darcy_resolutions            (add a number to train longer)
 
 use nkn::{Nkn, Quadrature, Result, problem::darcy, seed::Seed, train::OptimiserKind};
 

@@ -1,6 +1,6 @@
 //! Digits at another resolution: trained on images of 16 x 16 pixels, asked on 16 x 16 and 32 x 32.
 //!
-//! cargo run --release --example digits                       (with MNIST: nkn data mnist, then nkn train configs/mnist.toml)
+//! cargo run --release -p nkn --example digits                       (with MNIST: nkn data mnist, then nkn train configs/mnist.toml)
 
 use nkn::{Images, Nkn, Result, model::Predicting, seed::Seed, seed::uniform};
 

@@ -1,6 +1,6 @@
 //! One's own arrays, on scattered points: from a source q(x, y) to its potential, which a simulation would give.
 //!
-//! cargo run --release --example own_arrays
+//! cargo run --release -p nkn --example own_arrays
 
 use nkn::{Nkn, PointCloud, Result, Samples, seed::Seed, seed::uniform};
 

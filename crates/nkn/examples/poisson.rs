@@ -1,6 +1,6 @@
 //! Poisson in 20 lines: learn f -> u for -u'' = f from samples, deepen, and ask on a finer grid.
 //!
-//! cargo run --release --example poisson            (add a number to train longer: 400 epochs reach an error below one percent)
+//! cargo run --release -p nkn --example poisson            (add a number to train longer: 400 epochs reach an error below one percent)
 
 use nkn::train::OptimiserKind;
 use nkn::{Nkn, Result, problem::poisson, seed::Seed};

@@ -33,7 +33,7 @@ impl std::str::FromStr for Device {
     fn from_str(name: &str) -> Result<Self> {
         match name {
             "cpu" => Ok(Device::Cpu),
-            other => Err(Error::invalid("device", "cpu", other, "leave it out to use all cores")),
+            other => Err(Error::invalid("device", "cpu", other, "this build computes on the processor")),
         }
     }
 }

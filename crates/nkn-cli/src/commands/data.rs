@@ -143,10 +143,6 @@ fn images(set: ImageSet, files: &ImageFiles) -> Result<ExitCode> {
 }
 
 /// Finds or fetches the files of a set, with progress.
-pub fn prepare_images(set: ImageSet, folder: &Path) -> Result<()> {
-    fetch_images(set, folder, None)
-}
-
 fn fetch_images(set: ImageSet, folder: &Path, mirror: Option<&str>) -> Result<()> {
     let mut shown = progress::preparing(set.name());
     let prepared = prepare(set, folder, mirror, &mut |progress| shown(progress))?;

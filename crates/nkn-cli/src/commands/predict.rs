@@ -15,7 +15,7 @@ use std::process::ExitCode;
 pub struct Options {
     /// The folder of a trained run, or a model file
     run: PathBuf,
-    /// The inputs at any resolution: a data set with the run's input fields; or images (.npz with an array `images`, .npy, idx or PNG)
+    /// The inputs at any resolution: a data set with the run's input fields; or images (.npz with an array `images`, or a PNG file)
     input: PathBuf,
     /// The file to write: of functions a data set with the inputs and the predicted u, of images a table (.csv) with class and probabilities
     #[arg(short, long, value_name = "FILE")]
@@ -76,6 +76,7 @@ fn images(options: &Options, model: &Model, classes: usize, how: &Predicting) ->
         table += &format!("{image},{class},{}\n", row.join(","));
     }
     write_atomically(&options.out, table.as_bytes())?;
-    eprintln!("{}: {} images of {} x {} pixels", options.out.display(), images.count, images.side, images.side);
+    let plural = if images.count == 1 { "" } else { "s" };
+    eprintln!("{}: {} image{plural} of {2} x {2} pixels", options.out.display(), images.count, images.side);
     Ok(ExitCode::SUCCESS)
 }

@@ -36,6 +36,11 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     let folder = RunFolder::open(&options.run)?;
     let data = folder.config()?.data.load_with(&crate::progress::generating())?;
     let depths = options.depth.map_or_else(|| folder.depths(), |depth| vec![depth]);
+    let models = depths.iter().map(|&depth| folder.model_at(depth)).collect::<nkn::Result<Vec<_>>>()?;
+    if let Some(model) = models.first() {
+        // Whether the question has a meaning, before anything is printed.
+        operators(model, &data)?;
+    }
     if !global.json {
         let samples = if matches!(data, Data::Images(_)) { "images" } else { "the first training sample" };
         println!("eigenvalues λ of the elliptic operator (R - L_k for NKN, 1 - R - A_k for GKN) on {samples}");
@@ -45,10 +50,10 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         );
     }
     let mut csv = String::from("depth,real,imaginary\n");
-    for depth in depths {
-        let model = folder.model_at(depth)?;
-        for operator in operators(&model, &data)? {
-            let result = Stability::of(&model, &operator)?;
+    for model in &models {
+        let depth = model.depth();
+        for operator in operators(model, &data)? {
+            let result = Stability::of(model, &operator)?;
             for (real, imaginary) in &result.spectrum.eigenvalues {
                 csv += &format!("{depth},{real:e},{imaginary:e}\n");
             }

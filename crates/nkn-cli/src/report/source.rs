@@ -76,16 +76,14 @@ fn of(folder: &RunFolder) -> Result<Report> {
 /// What the last depth reaches, in a sentence.
 fn summary(config: &RunConfig, results: &RunResults) -> Option<String> {
     let last = results.depths.last()?;
-    let is_at_home = |m: &&Measure| m.resolution == results.resolution || m.metric == "relative_l2";
-    let measure = last.measures.iter().filter(is_at_home).max_by_key(|measure| measure.split == "test")?;
-    let Measure { split, resolution, value, .. } = measure;
     Some(if config.data.problem.is_images() {
         let measure = last.measures.iter().find(|m| m.resolution == results.resolution)?;
-        let (wrong, size) = (rate(measure.value), size(*resolution));
+        let (wrong, size) = (rate(measure.value), size(measure.resolution));
         format!("Of the {} images of {size} pixels, {wrong} are taken for another class.", measure.split)
     } else {
-        let (depth, error) = (last.depth, scientific(*value));
-        let set = if split == "test" { "test" } else { "training" };
+        let test = last.get("test", "relative_l2").map(|error| ("test", error));
+        let (set, error) = test.or_else(|| Some(("training", last.get("train", "relative_l2")?)))?;
+        let (depth, error) = (last.depth, scientific(error));
         format!("At depth {depth} the network predicts the {set} functions with a mean relative L² error of {error}.")
     })
 }

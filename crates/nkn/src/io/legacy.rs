@@ -3,14 +3,11 @@
 
 use serde_json::{Map, Value, json};
 
-/// Renames a key of a table.
+/// Renames a key of a table; what is there under the new name wins.
 fn rename(table: &mut Map<String, Value>, old: &str, new: &str) -> bool {
-    let value = table.remove(old);
-    let found = value.is_some();
-    if let Some(value) = value {
-        table.insert(new.into(), value);
-    }
-    found
+    let Some(value) = table.remove(old) else { return false };
+    table.entry(new).or_insert(value);
+    true
 }
 
 /// The `[data]`, `[model]` and `[train]` tables of an image run. Tells whether there was something to change.
@@ -32,13 +29,13 @@ pub fn upgrade_config(config: &mut Value) -> bool {
     if depth.is_none() && decay.is_none() {
         return changed;
     }
-    let train = tables.entry("train").or_insert_with(|| json!({}));
+    let Some(train) = tables.entry("train").or_insert_with(|| json!({})).as_object_mut() else { return changed };
     if let Some(depth) = depth {
-        train["depths"] = json!([depth]);
+        train.entry("depths").or_insert(json!([depth]));
     }
     if let Some(decay) = decay {
         let kind = if decay == "steps" { json!("milestones") } else { decay };
-        train["schedule"] = json!({ "kind": kind, "by_step": true });
+        train.entry("schedule").or_insert(json!({ "kind": kind, "by_step": true }));
     }
     true
 }
@@ -97,6 +94,9 @@ mod tests {
         });
         assert_eq!(config, expected);
         assert!(!upgrade_config(&mut config));
+        let mut mixed = json!({ "model": { "depth": 2 }, "train": { "depths": [4] } });
+        assert!(upgrade_config(&mut mixed));
+        assert_eq!(mixed["train"]["depths"], json!([4]), "today's word wins");
     }
 
     #[test]

@@ -257,6 +257,7 @@ pub struct ParameterTensors {
 
 impl ParameterTensors {
     /// Names and tensors.
+    #[cfg(test)]
     pub fn new(groups: Vec<(String, Tensor<1>)>) -> Self {
         Self { groups }
     }

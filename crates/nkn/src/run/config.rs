@@ -5,7 +5,7 @@ use crate::domain::Quadrature;
 use crate::field::{Symmetry, moved};
 use crate::io::legacy::{merge, upgrade_config};
 use crate::model::{Batch, BatchOptions, ModelConfig, Normalisers, Parameters, Space};
-use crate::train::{Augment, TrainConfig};
+use crate::train::{Augment, LossKind, TrainConfig};
 use crate::{Device, Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -92,6 +92,9 @@ impl RunConfig {
             return Ok(self);
         };
         self.model.resolve(train)?;
+        if self.train.loss == LossKind::RelativeL2 {
+            train.check_trainable()?;
+        }
         if self.train.augment == Augment::Square {
             moved(&train.select(&[0]), &[Symmetry(0)], &self.train.vectors)?;
         }
@@ -166,7 +169,7 @@ fn apply_override(table: &mut toml::Table, assignment: &str) -> Result<()> {
 mod tests {
     use super::*;
     use crate::model::{Block, Kind};
-    use crate::train::{Keep, LossKind, PerDepth, ScheduleKind};
+    use crate::train::{Keep, PerDepth, ScheduleKind};
 
     fn parse(text: &str) -> Result<RunConfig> {
         RunConfig::parse(text, Path::new("run.toml"), &[])
