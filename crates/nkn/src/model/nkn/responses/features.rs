@@ -1,4 +1,4 @@
-//! Sums over edges: K = W (phi, 1) is affine in the features, so a sum of K's is W times the sum of features with the same weights.
+//! Sums over edges: K = W (phi, 1) is affine in the features, so a sum of K's is W times a sum of features.
 
 use crate::domain::Neighbourhood;
 use crate::engine::Engine;

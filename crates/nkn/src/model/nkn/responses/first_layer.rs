@@ -26,10 +26,12 @@ pub(super) fn table(graph: &Neighbourhood, channels: usize) -> ResponseTable {
     ResponseTable::new((0..graph.nodes()).map(inputs))
 }
 
-/// From the rows of [`FirstLayer::responses`] to those of the table: what the reaction leaves of a node's own pixel is added to what the kernel takes from it.
+/// From the rows of [`FirstLayer::responses`] to those of the table: what the reaction leaves of a node's own pixel is
+/// added to what the kernel takes from it.
 pub(super) fn assemble(table: &ResponseTable, channels: usize) -> PixelMap {
     let nodes = table.nodes();
-    // All rows of the table without the constants' come after those.
+    // The constants and the pairs of node and pixel are as many as the table has rows; what the reaction leaves comes
+    // after them.
     let own = table.rows() as u32;
     let mut mixtures: Vec<Mixture> = Vec::with_capacity(table.rows());
     for x in 0..nodes {
@@ -73,7 +75,8 @@ impl FirstLayer {
         2 * (features + 1) * d * (channels * self.pixel_sums.rows().len() + self.place_sums.rows().len())
     }
 
-    /// The constants of the nodes, what the kernel takes from each pixel and channel, and what the reaction leaves of each node's own.
+    /// The constants of the nodes, what the kernel takes from each pixel and channel, and what the reaction leaves of
+    /// each node's own.
     pub fn responses(&self, initial: &Initial, kernel: &AffineKernel, equation: &Equation, step: f64) -> Tensor<2> {
         let [constants, own] = initial.after_reaction(equation, step);
         let ([nodes, d], [_, inputs], width) = (constants.dims(), initial.weight.dims(), kernel.width());

@@ -1,12 +1,13 @@
 //! The initial state h_0(x) = P_x x + p + P_b b(x), and what a layer without its kernel leaves of it.
 
-use super::super::pixels;
 use super::table::{CONSTANT, ResponseTable, inputs_of};
 use crate::model::equation::Equation;
 use crate::model::maps::PixelMap;
+use crate::model::nkn::pixels;
 use burn::tensor::{Tensor, TensorData};
 
-/// What the nodes depend on before the first layer, their own pixel, and the rows of [`Initial::responses`] behind it: the vectors of the channels are the same everywhere.
+/// What the nodes depend on before the first layer, their own pixel, and the way there from [`Initial::responses`],
+/// where the channels have one vector for all nodes.
 pub(super) fn table(nodes: usize, channels: usize) -> (ResponseTable, PixelMap) {
     let inputs = |x: u32| [CONSTANT].into_iter().chain(inputs_of(x, channels)).collect();
     let rows = (0..nodes).flat_map(|x| [x].into_iter().chain(nodes..nodes + channels)).map(|from| vec![(from, 1.0)]);
@@ -48,7 +49,8 @@ impl Initial {
         Tensor::cat(vec![self.constants(), self.by_channel.clone().transpose()], 0)
     }
 
-    /// After a layer without its kernel, by I - dt R(x) and the source: the constants, nodes x d, and the vectors of each node's own channels, (nodes x channels) x d.
+    /// After a layer without its kernel, by I - dt R(x) and the source: the constants, nodes x d, and the vectors of
+    /// each node's own channels, (nodes x channels) x d.
     pub fn after_reaction(&self, equation: &Equation, step: f64) -> [Tensor<2>; 2] {
         let ([nodes, _], [d, channels]) = (self.points.dims(), self.by_channel.dims());
         let columns = Tensor::cat(vec![self.by_point.clone(), self.by_channel.clone()], 1);

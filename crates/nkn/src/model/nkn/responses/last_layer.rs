@@ -1,6 +1,8 @@
-//! The last layer by responses: the products of the links' blocks with the responses of their nodes, as an operation with a derivative by hand.
+//! The last layer by responses: the products of the links' blocks with the responses of their nodes, as an operation
+//! with a derivative by hand.
 //!
-//! These are the products of an evolution with inputs in place of samples, whose rows are added to where the cell has that input.
+//! These are the products of an evolution with inputs in place of samples, whose rows are added to where the cell has
+//! that input.
 
 use super::features::AffineKernel;
 use super::links::{Link, Links};
@@ -51,7 +53,8 @@ fn spread<T: Real>(rows: &[T], factor: T, targets: &[u32], d: usize, result: &mu
     }
 }
 
-/// Responses of nodes, blocks of links, own blocks of nodes (which enter with their shares) and dt c (for the constant) to responses of cells.
+/// The responses of the cells from those of the nodes, the kernel's part of each link's block, I - dt R of each node, and
+/// dt c for the constant. The two parts of a block are multiplied one by one: most links have no share.
 #[derive(Debug)]
 struct LastLayer(Arc<Links>);
 

@@ -7,7 +7,8 @@ use crate::model::maps::{Mixture, PixelMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a cell of the reference grid takes from a node: C(cell, i) += B C(node, i) for all inputs i that reach the node.
+/// What a cell of the reference grid takes from a node: C(cell, i) += B C(node, i) for all inputs i that reach the
+/// node.
 #[derive(Clone, Debug)]
 pub(super) struct Link {
     pub cell: usize,

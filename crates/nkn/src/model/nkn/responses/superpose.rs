@@ -1,4 +1,5 @@
-//! From responses to states: h(x) = C(x, 1) + sum over the inputs i that reach x of C(x, i) b(i), for all samples of a batch.
+//! From responses to states: h(x) = C(x, 1) + sum over the inputs i that reach x of C(x, i) b(i), for all samples of a
+//! batch.
 
 use super::table::ResponseTable;
 use crate::linalg::gathered::{Sizes, Term, gather};
@@ -10,7 +11,8 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The states, nodes x samples x d, from the responses (rows x 1 x d) and the images (pixels x samples x channels), which get no derivative.
+/// The states, nodes x samples x d, from the responses (rows x 1 x d) and the images (pixels x samples x channels),
+/// which get no derivative.
 pub(super) fn superpose(responses: Tensor<3>, images: Tensor<3>, table: Arc<ResponseTable>) -> Tensor<3> {
     let [_, samples, channels] = images.dims();
     operate([responses.into_dispatch(), images.detach().into_dispatch()], Superpose { table, samples, channels })

@@ -1,4 +1,5 @@
-//! Every step by hand on an image of 2 x 2 pixels, and the whole way against the network layer by layer in double precision.
+//! Every step by hand on an image of 2 x 2 pixels, and the whole way against the network layer by layer in double
+//! precision.
 
 use super::table::{CONSTANT, inputs_of};
 use super::*;
@@ -169,7 +170,8 @@ fn first_layer_by_hand() {
     let own = numbers(first_layer::assemble(&table, 1).apply(rows.reshape([20, 1, 1]), Engine::Automatic));
     let expected = ByHand::rows(&table, |input| hand.first_response(input));
     assert_close(&own, &expected, "first layer");
-    // One of them written out: node 0 takes pixel 1 over its first edge, of weight 1/3 (three pixels within the radius).
+    // One of them written out: node 0 takes pixel 1 over its first edge, of weight 1/3 (three pixels within the
+    // radius).
     assert_close(&own[2..3], &[STEP / 3.0 * hand.kernel[0] * LIFT[2]], "C_1(0, b1)");
 }
 
@@ -211,7 +213,8 @@ fn superposition_by_hand() {
     assert_close(&own, &sums.iter().flat_map(|&s| [s, s]).collect::<Vec<f64>>(), "derivatives");
 }
 
-/// The links of a cell are its members and their neighbours, its shares are those of the average, and every row finds the same input at the cell.
+/// The links of a cell are its members and their neighbours, its shares are those of the average, and every row finds
+/// the same input at the cell.
 #[test]
 fn links_of_the_last_layer() {
     let side = 7;
@@ -249,7 +252,8 @@ fn weights_of_a_cell_cancel() {
     }
 }
 
-/// The state on the reference grid and the derivatives of all parameters before it, by responses or layer by layer, for images of this resolution.
+/// The state on the reference grid and the derivatives of all parameters before it, by responses or layer by layer, for
+/// images of this resolution.
 fn whole_way(network: &Network, side: usize, by_responses: bool) -> (Vec<f64>, Vec<Vec<f64>>) {
     let (d, channels, samples) = (network.config.width, network.shape.channels, 3);
     let space = Space::Images(network.shape);
