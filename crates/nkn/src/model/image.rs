@@ -2,8 +2,8 @@
 
 use super::config::{Block, Kind, ModelConfig};
 use super::layers::flatten;
-use super::nkn::linear::Linear;
 use super::nkn::pixels as nkn;
+use super::nkn::responses::ByResponses;
 use super::parameters::{Group, ParameterTensors};
 use super::space::{ImageShape, Space};
 use super::work::Work;
@@ -32,7 +32,7 @@ pub struct Network {
     /// Kernel graphs, by resolution and batch: made once.
     pub(crate) graphs: Mutex<HashMap<nkn::GraphKey, Arc<nkn::Graph>>>,
     /// Ways from images to the reference grid, by resolution: made once.
-    pub(crate) linear: Mutex<HashMap<usize, Arc<Linear>>>,
+    pub(crate) responses: Mutex<HashMap<usize, Arc<ByResponses>>>,
 }
 
 /// Where the normalisations of a pass take their statistics.
@@ -63,7 +63,7 @@ impl Network {
     /// A network for images of this shape.
     pub fn new(config: ModelConfig, shape: ImageShape, depth: usize) -> Result<Self> {
         config.check_for(&Space::Images(shape))?;
-        Ok(Self { config, shape, depth, graphs: Mutex::default(), linear: Mutex::default() })
+        Ok(Self { config, shape, depth, graphs: Mutex::default(), responses: Mutex::default() })
     }
 
     /// The time step of the nonlocal kernel networks.

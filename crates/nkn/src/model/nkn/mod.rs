@@ -5,10 +5,8 @@
 //!
 //! h(x, t + dt) = h(x, t) + dt ( ∫ k(x, y, b(x), b(y); v) (h(y, t) - h(x, t)) dy - R(x; w) h(x, t) + c )
 
-pub(crate) mod linear;
 pub(crate) mod pixels;
-mod reach;
-mod responses;
+pub(crate) mod responses;
 
 use crate::operator::{Integral, pointwise};
 use burn::tensor::Tensor;

@@ -5,12 +5,12 @@
 //! with h(x, 0) = P (x, b(x)) + p and u(x) = Q h(x, T) + q. The paper's network is affine in the pixels up to here, so its readout must not be: u is averaged onto a
 //! fixed reference grid, which any resolution can feed, and goes through a dense layer with ReLU.
 //!
-//! Up to the readout all layers are linear in the image, which [`linear`](super::linear) makes use of.
+//! Up to the readout all layers are linear in the image, which [`responses`](super::responses) makes use of.
 //!
 //! The kernel network sees x, scaled to the square from -1 to 1, and (y - x) / r: the same functions as k(x, y), in coordinates of size one.
 //! It does not see the image, so there is one block per edge for any batch.
 
-use super::linear::Linear;
+use super::responses::ByResponses;
 use crate::Result;
 use crate::convolution::Convolution;
 use crate::domain::connect_pixels;
@@ -78,12 +78,12 @@ pub(crate) fn flops(network: &Network, side: usize, samples: usize, depth: usize
         let plan: Arc<Plan> = plan(depth)?;
         return Ok(layers(&plan) + nodes + plan.edges() as f64 * kernel.flops());
     }
-    let linear = linear(network, side)?;
+    let responses = by_responses(network, side)?;
     let features = network.config.kernel.last().copied().unwrap_or(4);
     let hidden = kernel.hidden().map_or(0.0, |hidden| hidden.flops());
     let plan: Arc<Plan> = plan(if depth > 2 { depth - 1 } else { 0 })?;
     let by_samples = if depth > 2 { layers(&plan) + plan.edges() as f64 * (kernel.flops() - hidden) } else { 0.0 };
-    Ok(by_samples + nodes + plan.edges() as f64 * hidden + linear.flops(network, samples, features))
+    Ok(by_samples + nodes + plan.edges() as f64 * hidden + responses.flops(network, samples, features))
 }
 
 /// The coordinates of a pixel's middle, from -1 to 1.
@@ -132,11 +132,10 @@ fn graph(network: &Network, key: GraphKey) -> Result<Arc<Graph>> {
 }
 
 /// The way from images of a resolution to the reference grid: made once.
-fn linear(network: &Network, side: usize) -> Result<Arc<Linear>> {
+pub(super) fn by_responses(network: &Network, side: usize) -> Result<Arc<ByResponses>> {
     let graph = graph(network, (side, 1, 1, false))?;
-    let mut made = network.linear.lock().expect("nobody panics with it");
-    let linear = made.entry(side).or_insert_with(|| Arc::new(Linear::new(network, graph)));
-    Ok(linear.clone())
+    let mut made = network.responses.lock().expect("nobody panics with it");
+    Ok(made.entry(side).or_insert_with(|| Arc::new(ByResponses::new(network, graph))).clone())
 }
 
 /// The equation whose groups have this prefix.
@@ -168,7 +167,7 @@ pub(crate) fn evolve(pass: &Pass, equation: Equation, initial: Tensor<3>, depth:
 }
 
 /// All steps from P (x, b(x)) + p to the reference grid, sample by sample.
-fn plain_steps(pass: &Pass, images: Tensor<3>, weight: Tensor<2>, bias: Tensor<1>) -> Result<Tensor<3>> {
+pub(super) fn plain_steps(pass: &Pass, images: Tensor<3>, weight: Tensor<2>, bias: Tensor<1>) -> Result<Tensor<3>> {
     let [nodes, _, channels] = images.dims();
     let [d, inputs] = weight.dims();
     let points: Vec<f32> = coordinates(pass.side).into_iter().flatten().map(|v| v as f32).collect();
@@ -188,7 +187,7 @@ pub(crate) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let weight = parameters.clone().slice(0..inputs * d).reshape([d, inputs]);
     let bias = parameters.slice(inputs * d..(inputs + 1) * d);
     let state = if pass.engine.is_fused(&images.device()) {
-        linear(network, pass.side)?.forward(pass, images, weight, bias)?
+        by_responses(network, pass.side)?.forward(pass, images, weight, bias)?
     } else {
         plain_steps(pass, images, weight, bias)?
     };
