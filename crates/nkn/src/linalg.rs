@@ -11,6 +11,7 @@ mod matrix;
 pub(crate) mod outer;
 mod pieces;
 pub(crate) mod small;
+pub(crate) mod tile;
 
 pub(crate) use matrix::{Matrix, gemm, gemm_parallel, gemm_strided};
 pub(crate) use pieces::{by_pieces, copied, copy_into, swap_leading, transpose, transposed_blocks};
@@ -45,7 +46,7 @@ pub trait Real:
 }
 
 /// What is made for each of the two types by itself, each part declared beside what it belongs to.
-pub trait ByPrecision: small::SmallKernel + gathered::GatheredKernel + outer::OuterKernel + Recycled {}
+pub trait ByPrecision: tile::Lanes + Recycled {}
 impl ByPrecision for f32 {}
 impl ByPrecision for f64 {}
 
