@@ -14,7 +14,7 @@ pub(crate) mod small;
 pub(crate) mod tile;
 
 pub(crate) use matrix::{Matrix, gemm, gemm_parallel, gemm_strided};
-pub(crate) use pieces::{by_pieces, copied, copy_into, swap_leading, transpose, transposed_blocks};
+pub(crate) use pieces::{by_pieces, copied, copy_into, each_piece, swap_leading, transpose, transposed_blocks};
 
 use crate::linalg::buffer::Recycled;
 use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
@@ -74,7 +74,18 @@ macro_rules! real {
 real!(f32, functions::exp_single, functions::tanh_single);
 real!(f64, f64::exp, f64::tanh);
 
-/// Runs a loop compiled for the widest vectors this machine has. The closure must be `#[inline(always)]`.
+/// Runs a loop compiled for the widest vectors this machine has: `vectorised!(expression)`.
+macro_rules! for_widest_vectors {
+    ($work:expr) => {
+        $crate::linalg::vectorised(
+            #[inline(always)]
+            || $work,
+        )
+    };
+}
+pub(crate) use for_widest_vectors as vectorised;
+
+/// What `vectorised!` calls. The closure must be `#[inline(always)]`.
 #[inline]
 pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
     struct Task<F>(F);

@@ -9,7 +9,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::Real;
-use super::tile::{Factors, accumulate, add_to, in_tiles, prefetch};
+use super::tile::{Factors, accumulate, add_to, in_tiles, nothing, prefetch};
 use pulp::{Simd, WithSimd};
 
 /// Sizes of one product.
@@ -214,14 +214,7 @@ impl<T: Real> GatherTwo<'_, T> {
         }
         for term in &self.terms.only[NODE] {
             let factors = self.factors(first, term.states, [term.block]);
-            accumulate(
-                simd,
-                Self::ROWS,
-                factors,
-                &mut sums,
-                #[inline(always)]
-                |_| (),
-            );
+            accumulate(simd, Self::ROWS, factors, &mut sums, nothing);
         }
         for u in 0..U {
             add_to(simd, sums[u], &mut self.results[NODE][(first + u) * T::lanes::<S>()..]);

@@ -7,7 +7,7 @@
 
 use super::Real;
 use super::gathered::Sizes;
-use super::tile::{Factors, accumulate, add_to, in_tiles};
+use super::tile::{Factors, accumulate, add_to, in_tiles, nothing};
 use pulp::{Simd, WithSimd};
 
 /// One product of a sum over outer products: where the two factors begin.
@@ -98,14 +98,7 @@ impl<T: Real> Outer<'_, T> {
                 starts: std::array::from_fn(|v| pair.right + column + v * T::lanes::<S>()),
                 stride: columns / T::lanes::<S>(),
             };
-            accumulate(
-                simd,
-                samples,
-                factors,
-                &mut sums,
-                #[inline(always)]
-                |_| (),
-            );
+            accumulate(simd, samples, factors, &mut sums, nothing);
         }
         for r in 0..R {
             add_to(simd, sums[r], &mut self.result[(row + r) * columns + column..]);
@@ -135,14 +128,7 @@ impl<T: Real> WithSimd for OuterThree<'_, T> {
             for triple in triples {
                 let (from, starts) = (triple.left + row, triple.right);
                 let factors = Factors { left, from, across: 1, along: 16, right, starts, stride: 1 };
-                accumulate(
-                    simd,
-                    samples,
-                    factors,
-                    &mut sums,
-                    #[inline(always)]
-                    |_| (),
-                );
+                accumulate(simd, samples, factors, &mut sums, nothing);
             }
             for v in 0..3 {
                 for r in 0..8 {

@@ -108,6 +108,10 @@ pub(super) fn accumulate<T: Lanes, S: Simd, const U: usize, const V: usize>(
     }
 }
 
+/// For sums that fetch nothing meanwhile.
+#[inline(always)]
+pub(super) fn nothing(_: usize) {}
+
 /// Adds a row of a tile to the beginning of a result.
 #[inline(always)]
 pub(super) fn add_to<T: Lanes, S: Simd, const V: usize>(simd: S, sums: [T::Vector<S>; V], result: &mut [T]) {

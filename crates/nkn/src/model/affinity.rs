@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::linalg::buffer::Buffer;
 use crate::linalg::gathered::{Sizes, Term, gather};
 use crate::linalg::outer::{Pair, outer};
-use crate::linalg::{Real, by_pieces, transposed_blocks, vectorised};
+use crate::linalg::{Real, each_piece, transposed_blocks, vectorised};
 use crate::operation::{Operation, Seen, operate};
 use burn::tensor::{Tensor, activation::softmax};
 use rayon::prelude::*;
@@ -99,10 +99,7 @@ impl<T: Real> Affinity<T> {
                 gather(sizes, &[term], features, &self.block, result);
             }
             let last = self.nodes - (padded - PANEL);
-            vectorised(
-                #[inline(always)]
-                || exponentials(stripe, &mut self.shares[first..first + rows], last, &kinds.counts),
-            );
+            vectorised!(exponentials(stripe, &mut self.shares[first..first + rows], last, &kinds.counts));
         }
     }
 
@@ -257,16 +254,11 @@ fn pick<T: Real>(values: &[T], samples: usize, sample: usize, d: usize) -> Vec<T
 /// The samples' parts as nodes x samples x d.
 fn join<T: Real>(parts: &[Vec<T>], nodes: usize, d: usize) -> Vec<T> {
     let samples = parts.len();
-    by_pieces(
-        nodes * samples * d,
-        samples * d,
-        || (),
-        |(), node, row| {
-            for (own, part) in row.chunks_exact_mut(d).zip(parts) {
-                own.copy_from_slice(&part[node * d..(node + 1) * d]);
-            }
-        },
-    )
+    each_piece(nodes * samples * d, samples * d, |node, row| {
+        for (own, part) in row.chunks_exact_mut(d).zip(parts) {
+            own.copy_from_slice(&part[node * d..(node + 1) * d]);
+        }
+    })
 }
 
 /// One sample: its kinds of pixels, and what happens to them.

@@ -58,14 +58,11 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
                     multiply(d, &product, Target { sum: Some((next, T::ONE)), copy: None }, scratch);
                 }
             }
-            vectorised(
-                #[inline(always)]
-                || {
-                    for (n, &h) in next.iter_mut().zip(at(x)) {
-                        *n = carry * h + step * *n;
-                    }
-                },
-            );
+            vectorised!({
+                for (n, &h) in next.iter_mut().zip(at(x)) {
+                    *n = carry * h + step * *n;
+                }
+            });
             if plan.update.activates(layer, plan.depth) {
                 relu(next);
             }
@@ -155,17 +152,14 @@ pub(super) fn keep_own<T: Real>(plan: &Plan, reaction: &[T], x: usize, scaled: &
 pub(super) fn receive<T: Real>(plan: &Plan, sent: &[T], adjoint: &mut [T]) {
     let node = plan.samples() * plan.width;
     adjoint.par_chunks_mut(node).enumerate().for_each(|(x, adjoint)| {
-        vectorised(
-            #[inline(always)]
-            || {
-                for &edge in plan.graph.of_source(x) {
-                    let sent = &sent[edge as usize * node..(edge as usize + 1) * node];
-                    for (a, &s) in adjoint.iter_mut().zip(sent) {
-                        *a += s;
-                    }
+        vectorised!({
+            for &edge in plan.graph.of_source(x) {
+                let sent = &sent[edge as usize * node..(edge as usize + 1) * node];
+                for (a, &s) in adjoint.iter_mut().zip(sent) {
+                    *a += s;
                 }
-            },
-        );
+            }
+        });
     });
 }
 

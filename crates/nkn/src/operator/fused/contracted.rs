@@ -188,16 +188,13 @@ fn keep_at_targets<T: Real>(plan: &Plan, reaction: &[T], scaled: &[T], sent: &[T
         keep_own(plan, reaction, x, &scaled[x * node..(x + 1) * node], adjoint);
         if is_difference {
             let edges = plan.graph.offsets()[x]..plan.graph.offsets()[x + 1];
-            vectorised(
-                #[inline(always)]
-                || {
-                    for sent in sent[edges.start * node..edges.end * node].chunks_exact(node) {
-                        for (a, &s) in adjoint.iter_mut().zip(sent) {
-                            *a -= s;
-                        }
+            vectorised!({
+                for sent in sent[edges.start * node..edges.end * node].chunks_exact(node) {
+                    for (a, &s) in adjoint.iter_mut().zip(sent) {
+                        *a -= s;
                     }
-                },
-            );
+                }
+            });
         }
     });
 }

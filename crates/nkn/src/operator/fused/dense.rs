@@ -45,14 +45,11 @@ pub(crate) fn assemble<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T]) -> Ve
 fn propagator<T: Real>(plan: &Plan, mut matrix: Vec<T>) -> Vec<T> {
     let size = plan.nodes() * plan.width;
     let (carry, step) = (T::of(plan.update.carry()), T::of(plan.update.step()));
-    vectorised(
-        #[inline(always)]
-        || {
-            for value in &mut matrix {
-                *value = step * *value;
-            }
-        },
-    );
+    vectorised!({
+        for value in &mut matrix {
+            *value = step * *value;
+        }
+    });
     for row in 0..size {
         matrix[row * size + row] += carry;
     }

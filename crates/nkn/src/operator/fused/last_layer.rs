@@ -187,20 +187,17 @@ fn scalar_backward<T: Real>(
         .zip(blocks.par_chunks(PIECE))
         .map(|((gradient, features), blocks)| {
             let mut sum = vec![T::ZERO; width + 1];
-            vectorised(
-                #[inline(always)]
-                || {
-                    let rows = gradient.chunks_exact_mut(width).zip(features.chunks_exact(width));
-                    for ((gradient, features), &block) in rows.zip(blocks) {
-                        let (weights, bias) = sum.split_at_mut(width);
-                        bias[0] += block;
-                        for (((g, s), &f), &w) in gradient.iter_mut().zip(weights).zip(features).zip(weight) {
-                            *g = block * w;
-                            *s += block * f;
-                        }
+            vectorised!({
+                let rows = gradient.chunks_exact_mut(width).zip(features.chunks_exact(width));
+                for ((gradient, features), &block) in rows.zip(blocks) {
+                    let (weights, bias) = sum.split_at_mut(width);
+                    bias[0] += block;
+                    for (((g, s), &f), &w) in gradient.iter_mut().zip(weights).zip(features).zip(weight) {
+                        *g = block * w;
+                        *s += block * f;
                     }
-                },
-            );
+                }
+            });
             sum
         })
         .collect();

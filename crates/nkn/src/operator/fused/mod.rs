@@ -120,58 +120,46 @@ fn reaction_of<'a, T>(plan: &Plan, reaction: &'a [T], node: usize) -> &'a [T] {
 
 /// Adds the rows of a matrix to a vector, in order.
 fn add_rows<T: Real>(sum: &mut [T], rows: &[T]) {
-    vectorised(
-        #[inline(always)]
-        || {
-            for row in rows.chunks_exact(sum.len()) {
-                for (s, &r) in sum.iter_mut().zip(row) {
-                    *s += r;
-                }
+    vectorised!({
+        for row in rows.chunks_exact(sum.len()) {
+            for (s, &r) in sum.iter_mut().zip(row) {
+                *s += r;
             }
-        },
-    )
+        }
+    })
 }
 
 fn relu<T: Real>(values: &mut [T]) {
-    vectorised(
-        #[inline(always)]
-        || {
-            for v in values {
-                *v = if *v > T::ZERO { *v } else { T::ZERO };
-            }
-        },
-    )
+    vectorised!({
+        for v in values {
+            *v = if *v > T::ZERO { *v } else { T::ZERO };
+        }
+    })
 }
 
 /// Zero where `activated` is.
 fn mask<T: Real>(gradient: &mut [T], activated: &[T]) {
-    vectorised(
-        #[inline(always)]
-        || {
-            for (g, &a) in gradient.iter_mut().zip(activated) {
-                *g = if a > T::ZERO { *g } else { T::ZERO };
-            }
-        },
-    )
+    vectorised!({
+        for (g, &a) in gradient.iter_mut().zip(activated) {
+            *g = if a > T::ZERO { *g } else { T::ZERO };
+        }
+    })
 }
 
 /// `result = scale * gradient`, where `activated` is positive if given, else zero.
 fn scaled_mask<T: Real>(result: &mut [T], scale: T, gradient: &[T], activated: Option<&[T]>) {
-    vectorised(
-        #[inline(always)]
-        || match activated {
-            None => {
-                for (r, &g) in result.iter_mut().zip(gradient) {
-                    *r = scale * g;
-                }
+    vectorised!(match activated {
+        None => {
+            for (r, &g) in result.iter_mut().zip(gradient) {
+                *r = scale * g;
             }
-            Some(activated) => {
-                for ((r, &g), &a) in result.iter_mut().zip(gradient).zip(activated) {
-                    *r = if a > T::ZERO { scale * g } else { T::ZERO };
-                }
+        }
+        Some(activated) => {
+            for ((r, &g), &a) in result.iter_mut().zip(gradient).zip(activated) {
+                *r = if a > T::ZERO { scale * g } else { T::ZERO };
             }
-        },
-    )
+        }
+    })
 }
 
 /// Values in the plan's layout as nodes x samples x d.

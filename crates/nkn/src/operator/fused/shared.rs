@@ -26,10 +26,7 @@ fn scale_blocks<T: Real>(plan: &Plan, blocks: &mut [T]) {
     let step = plan.update.step();
     blocks.par_chunks_mut(plan.width * plan.width).zip(plan.graph.weights()).for_each(|(block, &weight)| {
         let factor = T::of(step * weight);
-        vectorised(
-            #[inline(always)]
-            || block.iter_mut().for_each(|value| *value = factor * *value),
-        );
+        vectorised!(block.iter_mut().for_each(|value| *value = factor * *value));
     });
 }
 
@@ -51,16 +48,13 @@ fn diagonal<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T], layout: Layout) 
             return;
         }
         let edges = plan.graph.offsets()[x]..plan.graph.offsets()[x + 1];
-        vectorised(
-            #[inline(always)]
-            || {
-                for block in blocks[edges.start * d * d..edges.end * d * d].chunks_exact(d * d) {
-                    for (o, &b) in own.iter_mut().zip(block) {
-                        *o -= difference * b;
-                    }
+        vectorised!({
+            for block in blocks[edges.start * d * d..edges.end * d * d].chunks_exact(d * d) {
+                for (o, &b) in own.iter_mut().zip(block) {
+                    *o -= difference * b;
                 }
-            },
-        );
+            }
+        });
     });
     result
 }
@@ -202,14 +196,11 @@ fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T], reaction_le
                 }
                 for (block, (_, weight)) in blocks.chunks_exact_mut(size).zip(edges) {
                     let factor = T::of(step * weight);
-                    vectorised(
-                        #[inline(always)]
-                        || {
-                            for (b, &o) in block.iter_mut().zip(&*own) {
-                                *b = factor * (*b - difference * o);
-                            }
-                        },
-                    );
+                    vectorised!({
+                        for (b, &o) in block.iter_mut().zip(&*own) {
+                            *b = factor * (*b - difference * o);
+                        }
+                    });
                 }
             }
             own.iter_mut().for_each(|value| *value = sign * *value);

@@ -214,12 +214,9 @@ pub(super) fn finish_node<T: Real>(plan: &Plan, reaction: &[T], x: usize, h: &[T
     let (carry, step) = (T::of(plan.update.carry()), T::of(plan.update.step()));
     let reaction = Matrix::new(reaction_of(plan, reaction, x), d, d);
     gemm(next, T::ONE, T::of(plan.update.reaction_sign()), Matrix::new(h, plan.samples(), d), reaction.t());
-    vectorised(
-        #[inline(always)]
-        || {
-            for (n, &h) in next.iter_mut().zip(h) {
-                *n = carry * h + step * *n;
-            }
-        },
-    );
+    vectorised!({
+        for (n, &h) in next.iter_mut().zip(h) {
+            *n = carry * h + step * *n;
+        }
+    });
 }
