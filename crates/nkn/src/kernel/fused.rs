@@ -9,7 +9,7 @@
 use super::active::{Active, Compact};
 use super::mlp::{LayerSpan, MlpShape};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, gemm, gemm_parallel, transpose, vectorised};
+use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_parallel, mask, transpose, vectorised};
 use crate::operation::Seen;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -174,7 +174,7 @@ impl<T: Real> Block<'_, T> {
         for (index, layer) in self.layers.iter().enumerate().rev() {
             let outputs = active.len();
             let mut bias = vec![T::ZERO; outputs];
-            add_columns(&mut bias, &current);
+            add_rows(&mut bias, &current);
             active.add_to(&bias, &mut sum[layer.bias()..layer.end()]);
             let left = Matrix::new(&current, rows, outputs);
             let weight_sum = &mut sum[layer.start..layer.bias()];
@@ -234,7 +234,7 @@ fn wide_layer<T: Real>(
         for row in output.chunks_exact_mut(outputs) {
             for (o, &b) in row.iter_mut().zip(bias) {
                 let value = *o + b;
-                *o = if activate { relu(value) } else { value };
+                *o = if activate { positive(value) } else { value };
             }
         }
     })
@@ -262,7 +262,7 @@ fn narrow_row<T: Real>(transposed: &[T], bias: &[T], activate: bool, input: &[T]
     }
     if activate {
         for o in output.iter_mut() {
-            *o = relu(*o);
+            *o = positive(*o);
         }
     }
 }
@@ -296,28 +296,6 @@ fn add_outer<T: Real>(transposed: &mut [T], gradient: &[T], input: &[T]) {
 }
 
 #[inline(always)]
-fn relu<T: Real>(value: T) -> T {
+fn positive<T: Real>(value: T) -> T {
     if value > T::ZERO { value } else { T::ZERO }
-}
-
-fn add_columns<T: Real>(sum: &mut [T], rows: &[T]) {
-    if sum.is_empty() {
-        return;
-    }
-    vectorised!({
-        for row in rows.chunks_exact(sum.len()) {
-            for (s, &r) in sum.iter_mut().zip(row) {
-                *s += r;
-            }
-        }
-    })
-}
-
-/// Zero where the activation is.
-fn mask<T: Real>(gradient: &mut [T], activation: &[T]) {
-    vectorised!({
-        for (g, &a) in gradient.iter_mut().zip(activation) {
-            *g = if a > T::ZERO { *g } else { T::ZERO };
-        }
-    })
 }

@@ -5,11 +5,10 @@
 //! to collect them, so that no two threads write to the same place and every sum has one order.
 
 use super::last_layer::{self, Layout};
-use super::{Gradients, Inputs, Saved, States, add_rows, from_nodes_first, nodes_first, pieces};
-use super::{reaction_of, relu, scaled_mask};
+use super::{Gradients, Inputs, Saved, States, from_nodes_first, nodes_first, pieces, reaction_of, scaled_adjoint};
 use crate::linalg::buffer::Buffer;
 use crate::linalg::small::{Product, Target, multiply};
-use crate::linalg::{Matrix, Real, gemm, transposed_blocks, vectorised};
+use crate::linalg::{Matrix, Real, add_rows, gemm, relu, transposed_blocks, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 
@@ -85,9 +84,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
     let mut sent = Buffer::any(plan.edges() * node);
     for layer in (0..plan.depth).rev() {
         let scaled = &mut scaled[layer * length..(layer + 1) * length];
-        let activated =
-            plan.update.activates(layer, plan.depth).then(|| &states[(layer + 1) * length..(layer + 2) * length]);
-        scaled_mask(scaled, T::of(plan.update.step()), &adjoint, activated);
+        scaled_adjoint(plan, layer, &states, &adjoint, scaled);
         send(plan, &blocks, inputs.reaction, scaled, &mut sent, &mut adjoint);
         receive(plan, &sent, &mut adjoint);
     }

@@ -7,10 +7,9 @@
 
 use super::blocks::{keep_own, reaction_gradient, receive};
 use super::streamed::finish_node;
-use super::{Gradients, Inputs, Saved, States, add_rows, feature_width, from_nodes_first, nodes_first};
-use super::{relu, scaled_mask};
+use super::{Gradients, Inputs, Saved, States, feature_width, from_nodes_first, nodes_first, scaled_adjoint};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, gemm, vectorised};
+use crate::linalg::{Matrix, Real, add_rows, gemm, relu, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -139,9 +138,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
     let mut last_layer = vec![T::ZERO; inputs.last_layer.len()];
     for layer in (0..plan.depth).rev() {
         let scaled = &mut scaled[layer * length..(layer + 1) * length];
-        let activated =
-            plan.update.activates(layer, plan.depth).then(|| &saved.states[(layer + 1) * length..(layer + 2) * length]);
-        scaled_mask(scaled, T::of(plan.update.step()), &adjoint, activated);
+        scaled_adjoint(plan, layer, &saved.states, &adjoint, scaled);
         let h = &saved.states[layer * length..(layer + 1) * length];
         layer_backward(plan, &inputs, h, scaled, &mut sent, &mut by_edge, &mut last_layer);
         keep_at_targets(plan, inputs.reaction, scaled, &sent, &mut adjoint);

@@ -5,10 +5,10 @@
 //! changes nothing but the time. The weight is used transposed, features x outputs: its active part is then a set of whole rows,
 //! gathered tile by tile of the outputs so that it stays in the second-level cache.
 
-use super::{Inputs, add_rows, feature_width};
+use super::{Inputs, feature_width};
 use crate::kernel::Active;
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, gemm, gemm_parallel, gemm_strided, transpose, vectorised};
+use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_parallel, gemm_strided, transpose, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 use std::ops::Range;

@@ -9,7 +9,7 @@ pub(super) mod streamed;
 
 use super::plan::{Order, Plan};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Real, copied, copy_into, swap_leading, vectorised};
+use crate::linalg::{Real, copied, copy_into, mask, swap_leading, vectorised};
 use std::borrow::Cow;
 
 /// The numbers that an evolution works on, in the layouts of the operation's documentation.
@@ -118,48 +118,17 @@ fn reaction_of<'a, T>(plan: &Plan, reaction: &'a [T], node: usize) -> &'a [T] {
     if reaction.len() == size { reaction } else { &reaction[node * size..(node + 1) * size] }
 }
 
-/// Adds the rows of a matrix to a vector, in order.
-fn add_rows<T: Real>(sum: &mut [T], rows: &[T]) {
+/// What a layer's adjoint is made of: the step times the derivative with respect to its output, before the activation.
+fn scaled_adjoint<T: Real>(plan: &Plan, layer: usize, states: &[T], adjoint: &[T], scaled: &mut [T]) {
+    let step = T::of(plan.update.step());
     vectorised!({
-        for row in rows.chunks_exact(sum.len()) {
-            for (s, &r) in sum.iter_mut().zip(row) {
-                *s += r;
-            }
+        for (s, &a) in scaled.iter_mut().zip(adjoint) {
+            *s = step * a;
         }
-    })
-}
-
-fn relu<T: Real>(values: &mut [T]) {
-    vectorised!({
-        for v in values {
-            *v = if *v > T::ZERO { *v } else { T::ZERO };
-        }
-    })
-}
-
-/// Zero where `activated` is.
-fn mask<T: Real>(gradient: &mut [T], activated: &[T]) {
-    vectorised!({
-        for (g, &a) in gradient.iter_mut().zip(activated) {
-            *g = if a > T::ZERO { *g } else { T::ZERO };
-        }
-    })
-}
-
-/// `result = scale * gradient`, where `activated` is positive if given, else zero.
-fn scaled_mask<T: Real>(result: &mut [T], scale: T, gradient: &[T], activated: Option<&[T]>) {
-    vectorised!(match activated {
-        None => {
-            for (r, &g) in result.iter_mut().zip(gradient) {
-                *r = scale * g;
-            }
-        }
-        Some(activated) => {
-            for ((r, &g), &a) in result.iter_mut().zip(gradient).zip(activated) {
-                *r = if a > T::ZERO { scale * g } else { T::ZERO };
-            }
-        }
-    })
+    });
+    if plan.update.activates(layer, plan.depth) {
+        mask(scaled, &states[(layer + 1) * adjoint.len()..][..adjoint.len()]);
+    }
 }
 
 /// Values in the plan's layout as nodes x samples x d.

@@ -4,12 +4,12 @@
 //! the diagonal. States are nodes x samples x d. The adjoint is the same sum with transposed blocks, taken by source; the
 //! derivative of a block is one product over all layers and samples.
 
-use super::{Gradients, Inputs, Saved, States, add_rows, from_nodes_first, last_layer, last_layer::Layout};
-use super::{mask, nodes_first, reaction_of, relu};
+use super::last_layer::{self, Layout};
+use super::{Gradients, Inputs, Saved, States, from_nodes_first, nodes_first, reaction_of};
 use crate::linalg::buffer::Buffer;
 use crate::linalg::gathered::{Merged, Sizes, Term, gather, gather_two};
 use crate::linalg::outer::{Pair, Triple, outer, outer_three};
-use crate::linalg::{Real, copy_into, transposed_blocks, vectorised};
+use crate::linalg::{Real, add_rows, copy_into, mask, relu, transposed_blocks, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 

@@ -8,10 +8,10 @@
 //! lasts, and evaluated again in every layer beyond that.
 
 use super::last_layer::{Layout, transposed};
-use super::{States, reaction_of, relu};
+use super::{States, reaction_of};
 use crate::kernel::{Active, MlpShape, evaluate};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, gemm, vectorised};
+use crate::linalg::{Matrix, Real, gemm, relu, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 use std::ops::Range;
