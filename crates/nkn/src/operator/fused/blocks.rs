@@ -5,7 +5,9 @@
 //! to collect them, so that no two threads write to the same place and every sum has one order.
 
 use super::last_layer::{self, Layout};
-use super::{Gradients, Inputs, Saved, States, from_nodes_first, nodes_first, pieces, reaction_of, scaled_adjoint};
+use super::scaled_adjoint;
+use super::streamed::advance;
+use super::{Gradients, Inputs, Saved, States, by_node_or_shared, from_nodes_first, nodes_first, pieces, reaction_of};
 use crate::linalg::buffer::Buffer;
 use crate::linalg::small::{Product, Target, multiply};
 use crate::linalg::{Matrix, Real, add_rows, gemm, relu, transposed_blocks, vectorised};
@@ -25,7 +27,6 @@ fn gather<T: Real>(result: &mut Vec<T>, users: &[u32], d: usize, at_y: &[T], dif
 
 pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, Saved<T>) {
     let (d, samples) = (plan.width, plan.samples());
-    let (carry, step) = (T::of(plan.update.carry()), T::of(plan.update.step()));
     let sign = T::of(plan.update.reaction_sign());
     let is_difference = plan.update.difference() != 0.0;
     let blocks = last_layer::forward(plan, &inputs, Layout::Columns);
@@ -57,11 +58,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
                     multiply(d, &product, Target { sum: Some((next, T::ONE)), copy: None }, scratch);
                 }
             }
-            vectorised!({
-                for (n, &h) in next.iter_mut().zip(at(x)) {
-                    *n = carry * h + step * *n;
-                }
-            });
+            advance(plan, at(x), next);
             if plan.update.activates(layer, plan.depth) {
                 relu(next);
             }
@@ -208,10 +205,5 @@ pub(super) fn reaction_gradient<T: Real>(
             gemm(gradient, T::ONE, sign, left.t(), right);
         }
     });
-    if reaction_length == d * d {
-        let mut sum = vec![T::ZERO; d * d];
-        add_rows(&mut sum, &gradients);
-        return sum;
-    }
-    gradients
+    by_node_or_shared(plan, gradients, reaction_length)
 }

@@ -6,7 +6,7 @@
 //! memory beyond the features does not grow with the number of edges times d².
 
 use super::blocks::{keep_own, reaction_gradient, receive};
-use super::streamed::finish_node;
+use super::streamed::{edges_of, finish_node, weighted_differences};
 use super::{Gradients, Inputs, Saved, States, feature_width, from_nodes_first, nodes_first, scaled_adjoint};
 use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, Real, add_rows, gemm, relu, vectorised};
@@ -54,23 +54,14 @@ impl<'a, T: Real> Group<'a, T> {
 
     /// Collects w (h(y) - h(x)) and phi along the edges of x for one sample; returns the number of edges.
     fn gather(&mut self, h: &[T], x: usize, sample: usize) -> usize {
-        let (plan, d) = (self.plan, self.plan.width);
-        let node = plan.samples() * d;
-        let at = |n: usize| &h[n * node + sample * d..n * node + (sample + 1) * d];
-        let difference = T::of(plan.update.difference());
-        let first = plan.graph.offsets()[x];
-        self.differences.clear();
+        weighted_differences(self.plan, h, x, sample, &mut self.differences);
         self.gathered.clear();
-        let mut count = 0;
-        for (y, weight) in plan.graph.row(x) {
-            let weight = T::of(weight);
-            let pairs = at(y).iter().zip(at(x));
-            self.differences.extend(pairs.map(|(&y, &x)| weight * (y - difference * x)));
-            let row = plan.rows.row(first + count, sample);
+        let edges = edges_of(self.plan, &(x..x + 1));
+        for edge in edges.clone() {
+            let row = self.plan.rows.row(edge, sample);
             self.gathered.extend_from_slice(&self.features[row * self.width..(row + 1) * self.width]);
-            count += 1;
         }
-        count
+        edges.len()
     }
 
     /// Z and s of the given nodes.
@@ -184,7 +175,7 @@ fn keep_at_targets<T: Real>(plan: &Plan, reaction: &[T], scaled: &[T], sent: &[T
     adjoint.par_chunks_mut(node).enumerate().for_each(|(x, adjoint)| {
         keep_own(plan, reaction, x, &scaled[x * node..(x + 1) * node], adjoint);
         if is_difference {
-            let edges = plan.graph.offsets()[x]..plan.graph.offsets()[x + 1];
+            let edges = edges_of(plan, &(x..x + 1));
             vectorised!({
                 for sent in sent[edges.start * node..edges.end * node].chunks_exact(node) {
                     for (a, &s) in adjoint.iter_mut().zip(sent) {
@@ -216,7 +207,7 @@ fn layer_backward<T: Real>(
     let lane_nodes = plan.nodes().div_ceil(LANES).max(1);
     for start in (0..plan.nodes()).step_by(lane_nodes) {
         let targets = start..plan.nodes().min(start + lane_nodes);
-        let edges = plan.graph.offsets()[targets.start]..plan.graph.offsets()[targets.end];
+        let edges = edges_of(plan, &targets);
         let rows = plan.rows.slots(edges.clone());
         let (own_sent, rest) = sent.split_at_mut(edges.len() * node);
         sent = rest;

@@ -9,7 +9,7 @@ pub(super) mod streamed;
 
 use super::plan::{Order, Plan};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Real, copied, copy_into, mask, swap_leading, vectorised};
+use crate::linalg::{Real, add_rows, copied, copy_into, mask, swap_leading, vectorised};
 use std::borrow::Cow;
 
 /// The numbers that an evolution works on, in the layouts of the operation's documentation.
@@ -116,6 +116,16 @@ fn feature_width<T>(plan: &Plan, inputs: &Inputs<T>) -> usize {
 fn reaction_of<'a, T>(plan: &Plan, reaction: &'a [T], node: usize) -> &'a [T] {
     let size = plan.width * plan.width;
     if reaction.len() == size { reaction } else { &reaction[node * size..(node + 1) * size] }
+}
+
+/// The derivatives of the nodes' reaction matrices, or their sum when all nodes share one matrix of this length.
+fn by_node_or_shared<T: Real>(plan: &Plan, gradients: Vec<T>, length: usize) -> Vec<T> {
+    if length != plan.width * plan.width {
+        return gradients;
+    }
+    let mut sum = vec![T::ZERO; length];
+    add_rows(&mut sum, &gradients);
+    sum
 }
 
 /// What a layer's adjoint is made of: the step times the derivative with respect to its output, before the activation.

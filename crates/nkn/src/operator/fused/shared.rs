@@ -5,7 +5,7 @@
 //! derivative of a block is one product over all layers and samples.
 
 use super::last_layer::{self, Layout};
-use super::{Gradients, Inputs, Saved, States, from_nodes_first, nodes_first, reaction_of};
+use super::{Gradients, Inputs, Saved, States, by_node_or_shared, from_nodes_first, nodes_first, reaction_of};
 use crate::linalg::buffer::Buffer;
 use crate::linalg::gathered::{Merged, Sizes, Term, gather, gather_two};
 use crate::linalg::outer::{Pair, Triple, outer, outer_three};
@@ -206,10 +206,5 @@ fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T], reaction_le
             own.iter_mut().for_each(|value| *value = sign * *value);
         },
     );
-    if reaction_length == size {
-        let mut sum = vec![T::ZERO; size];
-        add_rows(&mut sum, &reaction);
-        return (blocks, sum);
-    }
-    (blocks, reaction)
+    (blocks, by_node_or_shared(plan, reaction, reaction_length))
 }
