@@ -4,22 +4,30 @@
 Writes one CSV row per case. Every combination of the given options is a case.
 """
 
-import argparse
-import csv
 import itertools
-import sys
 
-from compare import HERE, run
+from compare import HERE, alternate, options, tabulate
 
 COLUMNS = ["resolution", "depth", "batch", "mode", "kernel", "threads", "rounds"]
 COLUMNS += ["ours_seconds", "torch_seconds", "torch_over_ours"]
 
 
+def rows(args):
+    """Measure case by case."""
+    for case in itertools.product(args.resolution, args.depth, args.batch, args.mode):
+        resolution, depth, batch, mode = case
+        given = ["--json", "--resolution", resolution, "--depth", depth, "--batch", batch]
+        given += ["--mode", mode, "--repeats", args.repeats, "--threads", args.threads]
+        torch = [args.python, HERE / "darcy_torch.py", *given, "--kernel"]
+        peers = [[*torch, kernel] for kernel in args.kernel]
+        ours, *best = alternate(args.rounds, [args.binary, "bench", "darcy", *given], *peers)
+        for kernel, line in zip(args.kernel, best):
+            seconds = ours["seconds"], line["seconds"], line["seconds"] / ours["seconds"]
+            yield [*case, kernel, args.threads, args.rounds, *seconds]
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--binary", default=str(HERE.parent / "target/release/nkn"))
-    parser.add_argument("--python", default=sys.executable, help="interpreter that has torch")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser = options(__doc__, rounds=3)
     parser.add_argument("--repeats", type=int, default=3, help="of each case in a round")
     parser.add_argument("--resolution", type=int, nargs="+", default=[16])
     parser.add_argument("--depth", type=int, nargs="+", default=[16])
@@ -28,36 +36,9 @@ def main():
                         default=["train", "predict"])
     parser.add_argument("--kernel", nargs="+", choices=["once", "layer"], default=["once"],
                         help="how the PyTorch side evaluates the kernel")
-    parser.add_argument("--threads", type=int, default=2, help="threads of both sides")
     parser.add_argument("--csv", default="compare_darcy.csv", help="where to write the results")
     args = parser.parse_args()
-
-    # Opened first: a path that cannot be written should fail before the measurement.
-    with open(args.csv, "w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(COLUMNS)
-        print(f"{'resolution':>10} {'depth':>5} {'batch':>5} {'mode':>7} {'kernel':>6} "
-              f"{'ours s':>9} {'torch s':>9} {'torch/ours':>10}", flush=True)
-        for resolution, depth, batch, mode in itertools.product(
-            args.resolution, args.depth, args.batch, args.mode
-        ):
-            options = ["--json", "--resolution", resolution, "--depth", depth, "--batch", batch]
-            options += ["--mode", mode, "--repeats", args.repeats, "--threads", args.threads]
-            options = [str(option) for option in options]
-            ours = [args.binary, "bench", "darcy", *options]
-            torch = [args.python, str(HERE / "darcy_torch.py"), *options, "--kernel"]
-            rounds = [
-                [run(ours)] + [run([*torch, kernel]) for kernel in args.kernel]
-                for _ in range(args.rounds)
-            ]
-            best_ours, *best_torch = (min(column) for column in zip(*rounds))
-            for kernel, best in zip(args.kernel, best_torch):
-                ratio = best / best_ours
-                table.writerow([resolution, depth, batch, mode, kernel, args.threads, args.rounds,
-                                f"{best_ours:.6f}", f"{best:.6f}", f"{ratio:.3f}"])
-                file.flush()
-                print(f"{resolution:10} {depth:5} {batch:5} {mode:>7} {kernel:>6} "
-                      f"{best_ours:9.3f} {best:9.3f} {ratio:10.2f}", flush=True)
+    tabulate(args.csv, COLUMNS, rows(args))
 
 
 if __name__ == "__main__":

@@ -14,15 +14,12 @@ forward, backward and one fused Adam update, in float32. A batch larger than
 Prints one JSON object per depth: bench, case, seconds (best of the repeats).
 """
 
-import argparse
-import ctypes
-import json
 import math
 
 import torch
 from torch import nn
 
-from timing import best_of
+from timing import best_of, keep_freed_memory, options, report, start
 
 WIDTH = 64
 RADIUS = 0.1
@@ -178,7 +175,7 @@ def build(resolution, depth, batch, split, kernel, memory):
     return model, [Graph(resolution, f, u) for f, u in parts]
 
 
-def time_case(model, graphs, mode, repeats, warmup):
+def time_case(model, graphs, args):
     """Return the best seconds for one pass over the graphs."""
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
 
@@ -194,8 +191,7 @@ def time_case(model, graphs, mode, repeats, warmup):
         for graph in graphs:
             model(graph, reaction)
 
-    run = train if mode == "train" else predict
-    return best_of(run, repeats, warmup)
+    return best_of(train if args.mode == "train" else predict, args)
 
 
 def check():
@@ -219,19 +215,8 @@ def check():
     print(f"9453121 parameters; loss {losses[0].item():.6f} in every mode; gradients agree")
 
 
-def keep_freed_memory():
-    """Let glibc reuse large blocks, which saves zeroing fresh pages in every layer."""
-    try:
-        mallopt = ctypes.CDLL("libc.so.6").mallopt
-    except (OSError, AttributeError):
-        return
-    m_trim_threshold, m_mmap_max = -1, -4
-    mallopt(m_mmap_max, 0)
-    mallopt(m_trim_threshold, -1)
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__, repeats=5, warmup=1)
     parser.add_argument("--resolution", type=int, default=16)
     parser.add_argument("--depth", type=int, nargs="+", default=[16])
     parser.add_argument("--batch", type=int, default=10, help="samples")
@@ -240,15 +225,8 @@ def main():
     parser.add_argument("--kernel", choices=["once", "layer"], default="once")
     parser.add_argument("--memory", type=float, default=8.0, metavar="GB",
                         help="a prediction keeps K for all layers if it fits [default: 8]")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--warmup", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--json", action="store_true", help="accepted for symmetry; always so")
     parser.add_argument("--check", action="store_true", help="check the model instead")
-    args = parser.parse_args()
-
-    torch.set_num_threads(args.threads)
-    torch.set_flush_denormal(True)
+    args = start(parser)
     keep_freed_memory()
     if args.check:
         return check()
@@ -257,10 +235,9 @@ def main():
         model, graphs = build(
             args.resolution, depth, args.batch, split, args.kernel, args.memory * 1e9
         )
-        seconds = time_case(model, graphs, args.mode, args.repeats, args.warmup)
         case = f"resolution={args.resolution} depth={depth} batch={args.batch} "
         case += f"mode={args.mode} kernel={args.kernel}"
-        print(json.dumps({"bench": "darcy", "case": case, "seconds": seconds}), flush=True)
+        report("darcy", case, time_case(model, graphs, args))
 
 
 if __name__ == "__main__":

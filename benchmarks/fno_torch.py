@@ -15,13 +15,10 @@ A step is forward, relative L2 loss, backward and one fused Adam update, in floa
 Prints one JSON object per depth: bench, case, seconds (best of the repeats).
 """
 
-import argparse
-import json
-
 import torch
 from torch import nn
 
-from timing import best_of
+from timing import options, report, start, time_function
 
 WIDTH = {1: 64, 2: 32}
 MODES = {1: 16, 2: 9}
@@ -86,23 +83,6 @@ class Fno(nn.Module):
         return total - sum(s.weights.numel() // 2 for s in self.spectral)
 
 
-def time_step(resolution, depth, batch, dim, repeats, warmup):
-    """Return the best seconds per training step."""
-    torch.manual_seed(0)
-    inputs, u = fno_data(batch, resolution, dim)
-    model = Fno(depth, dim)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
-    norm = u.flatten(1).norm(dim=1)
-
-    def step():
-        optimizer.zero_grad(set_to_none=True)
-        loss = ((model(inputs) - u).flatten(1).norm(dim=1) / norm).mean()
-        loss.backward()
-        optimizer.step()
-
-    return best_of(step, repeats, warmup)
-
-
 def check():
     """Check the parameter counts, and the spectral layer against a sum over the frequencies."""
     for (dim, depth), count in PARAMETERS.items():
@@ -139,20 +119,13 @@ def check():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__, repeats=20, warmup=3)
     parser.add_argument("--dim", type=int, choices=[1, 2], default=2)
     parser.add_argument("--resolution", type=int, help="points per side [1D: 101, 2D: 16]")
     parser.add_argument("--depth", type=int, nargs="+", default=[4])
     parser.add_argument("--batch", type=int, default=20, help="samples")
-    parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--warmup", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--json", action="store_true", help="accepted for symmetry; always so")
     parser.add_argument("--check", action="store_true", help="check the model instead")
-    args = parser.parse_args()
-
-    torch.set_num_threads(args.threads)
-    torch.set_flush_denormal(True)
+    args = start(parser)
     if args.check:
         return check()
     resolution = args.resolution or (101 if args.dim == 1 else 16)
@@ -160,11 +133,10 @@ def main():
     if resolution < least:
         parser.error(f"--resolution: {MODES[args.dim]} modes need {least} points or more")
     for depth in args.depth:
-        seconds = time_step(
-            resolution, depth, args.batch, args.dim, args.repeats, args.warmup
-        )
+        torch.manual_seed(0)
+        inputs, u = fno_data(args.batch, resolution, args.dim)
         case = f"dim={args.dim} resolution={resolution} depth={depth} batch={args.batch} mode=train"
-        print(json.dumps({"bench": "fno", "case": case, "seconds": seconds}), flush=True)
+        report("fno", case, time_function(Fno(depth, args.dim), inputs, u, args))
 
 
 if __name__ == "__main__":

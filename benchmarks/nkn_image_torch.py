@@ -19,16 +19,14 @@ Prints one JSON object per depth and formulation: bench, case, formulation,
 seconds (best of the repeats).
 """
 
-import argparse
-import json
 import math
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from darcy_torch import keep_freed_memory, mlp
-from timing import time_step
+from darcy_torch import mlp
+from timing import keep_freed_memory, options, report, start, time_classifier
 
 SIDE = 28
 NODES = SIDE * SIDE
@@ -289,21 +287,14 @@ def check():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__, repeats=10, warmup=2)
     parser.add_argument("--radius", type=float, default=3.0, help="in pixels")
     parser.add_argument("--depth", type=int, nargs="+", default=[2])
     parser.add_argument("--batch", type=int, default=128, help="images")
     parser.add_argument("--mode", choices=["train"], default="train", help="accepted for symmetry")
     parser.add_argument("--formulation", nargs="+", choices=FORMULATIONS, default=FORMULATIONS)
-    parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--warmup", type=int, default=2)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--json", action="store_true", help="accepted for symmetry; always so")
     parser.add_argument("--check", action="store_true", help="check the model instead")
-    args = parser.parse_args()
-
-    torch.set_num_threads(args.threads)
-    torch.set_flush_denormal(True)
+    args = start(parser)
     keep_freed_memory()
     if args.check:
         return check()
@@ -312,10 +303,8 @@ def main():
         agree(args.radius, depth, args.formulation, images)
         case = f"radius={args.radius:g} depth={depth} batch={args.batch} mode=train"
         for name in args.formulation:
-            model = build(args.radius, depth, name)
-            seconds = time_step(model, images, classes, args.repeats, args.warmup)
-            line = {"bench": "mnist", "case": case, "formulation": name, "seconds": seconds}
-            print(json.dumps(line), flush=True)
+            seconds = time_classifier(build(args.radius, depth, name), images, classes, args)
+            report("mnist", case, seconds, formulation=name)
 
 
 if __name__ == "__main__":

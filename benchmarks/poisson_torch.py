@@ -13,14 +13,12 @@ so it is built once per step and applied as one matrix product per layer.
 Prints one JSON object per depth: bench, case, seconds (best of the repeats).
 """
 
-import argparse
-import json
 import math
 
 import torch
 from torch import nn
 
-from timing import best_of
+from timing import options, report, start, time_function
 
 
 def poisson_data(samples, points, modes=100, seed=0):
@@ -72,38 +70,16 @@ class Nkn(nn.Module):
         return self.project.weight[0] * h + self.project.bias
 
 
-def time_step(depth, samples, points, repeats, warmup):
-    """Return the best seconds per training step."""
-    torch.manual_seed(0)
-    x, f, u = poisson_data(samples, points)
-    model = Nkn(x, depth)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
-    norm = u.norm(dim=1)
-
-    def step():
-        optimizer.zero_grad(set_to_none=True)
-        loss = ((model(f) - u).norm(dim=1) / norm).mean()
-        loss.backward()
-        optimizer.step()
-
-    return best_of(step, repeats, warmup)
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__, repeats=30, warmup=5)
     parser.add_argument("--depth", type=int, nargs="+", default=[1, 32])
     parser.add_argument("--samples", type=int, default=500)
     parser.add_argument("--points", type=int, default=101)
-    parser.add_argument("--repeats", type=int, default=30)
-    parser.add_argument("--warmup", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    args = parser.parse_args()
-
-    torch.set_num_threads(args.threads)
-    torch.set_flush_denormal(True)
+    args = start(parser)
     for depth in args.depth:
-        seconds = time_step(depth, args.samples, args.points, args.repeats, args.warmup)
-        print(json.dumps({"bench": "poisson", "case": f"depth={depth}", "seconds": seconds}))
+        torch.manual_seed(0)
+        x, f, u = poisson_data(args.samples, args.points)
+        report("poisson", f"depth={depth}", time_function(Nkn(x, depth), f, u, args))
 
 
 if __name__ == "__main__":

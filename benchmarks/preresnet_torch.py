@@ -14,15 +14,11 @@ Prints one JSON object per memory format: bench, case, formulation, seconds (bes
 the repeats).
 """
 
-import argparse
-import json
-
 import torch
 from torch import nn
 from torch.nn import functional
 
-from darcy_torch import keep_freed_memory
-from timing import time_step
+from timing import keep_freed_memory, options, report, start, time_classifier
 
 SIDE = 32
 CHANNELS = [16, 32, 64]
@@ -94,29 +90,19 @@ def check():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__, repeats=10, warmup=2)
     parser.add_argument("--batch", type=int, default=128, help="images")
     parser.add_argument("--mode", choices=["train"], default="train", help="accepted for symmetry")
     parser.add_argument("--formulation", nargs="+", choices=list(FORMATS), default=list(FORMATS),
                         help="memory format")
-    parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--warmup", type=int, default=2)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--json", action="store_true", help="accepted for symmetry; always so")
     parser.add_argument("--check", action="store_true", help="check the model instead")
-    args = parser.parse_args()
-
-    torch.set_num_threads(args.threads)
-    torch.set_flush_denormal(True)
+    args = start(parser)
     keep_freed_memory()
     if args.check:
         return check()
-    case = f"batch={args.batch} mode=train"
     for name in args.formulation:
-        model, images, classes = build(args.batch, FORMATS[name])
-        seconds = time_step(model, images, classes, args.repeats, args.warmup)
-        line = {"bench": "preresnet", "case": case, "formulation": name, "seconds": seconds}
-        print(json.dumps(line), flush=True)
+        seconds = time_classifier(*build(args.batch, FORMATS[name]), args)
+        report("preresnet", f"batch={args.batch} mode=train", seconds, formulation=name)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,16 @@
 pub(crate) mod buffer;
 mod functions;
 pub(crate) mod gathered;
+mod loops;
 mod matrix;
 pub(crate) mod outer;
 mod pieces;
 pub(crate) mod small;
+pub(crate) mod tile;
 
+pub(crate) use loops::{add_rows, mask, relu};
 pub(crate) use matrix::{Matrix, gemm, gemm_parallel, gemm_strided};
-pub(crate) use pieces::{by_pieces, copied, copy_into, swap_leading, transpose, transposed_blocks};
+pub(crate) use pieces::{by_pieces, copied, copy_into, each_piece, swap_leading, transpose, transposed_blocks};
 
 use crate::linalg::buffer::Recycled;
 use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
@@ -45,7 +48,7 @@ pub trait Real:
 }
 
 /// What is made for each of the two types by itself, each part declared beside what it belongs to.
-pub trait ByPrecision: small::SmallKernel + gathered::GatheredKernel + outer::OuterKernel + Recycled {}
+pub trait ByPrecision: tile::Lanes + Recycled {}
 impl ByPrecision for f32 {}
 impl ByPrecision for f64 {}
 
@@ -73,7 +76,18 @@ macro_rules! real {
 real!(f32, functions::exp_single, functions::tanh_single);
 real!(f64, f64::exp, f64::tanh);
 
-/// Runs a loop compiled for the widest vectors this machine has. The closure must be `#[inline(always)]`.
+/// Runs a loop compiled for the widest vectors this machine has: `vectorised!(expression)`.
+macro_rules! for_widest_vectors {
+    ($work:expr) => {
+        $crate::linalg::vectorised(
+            #[inline(always)]
+            || $work,
+        )
+    };
+}
+pub(crate) use for_widest_vectors as vectorised;
+
+/// What `vectorised!` calls. The closure must be `#[inline(always)]`.
 #[inline]
 pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
     struct Task<F>(F);

@@ -99,18 +99,15 @@ impl Elliptic {
                 }
             }
         };
-        vectorised(
-            #[inline(always)]
-            || {
-                for (x, block) in self.diagonal.chunks_exact(size).enumerate() {
-                    add(block, x, x);
-                }
-                for (&(x, y), block) in self.edges.iter().zip(self.blocks.chunks_exact(size)) {
-                    let (x, y) = (x as usize, y as usize);
-                    if transposed { add(block, y, x) } else { add(block, x, y) }
-                }
-            },
-        );
+        vectorised!({
+            for (x, block) in self.diagonal.chunks_exact(size).enumerate() {
+                add(block, x, x);
+            }
+            for (&(x, y), block) in self.edges.iter().zip(self.blocks.chunks_exact(size)) {
+                let (x, y) = (x as usize, y as usize);
+                if transposed { add(block, y, x) } else { add(block, x, y) }
+            }
+        });
     }
 }
 

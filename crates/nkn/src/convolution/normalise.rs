@@ -1,7 +1,7 @@
 //! Batch normalisation followed by ReLU, as one operation: two passes over the state instead of six.
 
 use crate::engine::Engine;
-use crate::linalg::{Real, by_pieces, vectorised};
+use crate::linalg::{Real, each_piece, vectorised};
 use crate::operation::{Operation, Seen, operate};
 use burn::tensor::{Tensor, TensorData, activation::relu};
 use rayon::prelude::*;
@@ -167,10 +167,7 @@ fn statistics<T: Real>(input: &[T], channels: usize) -> Statistics {
             let number = rows.len() / channels;
             let mut mean = vec![T::ZERO; channels];
             let mut squares = vec![T::ZERO; channels];
-            vectorised(
-                #[inline(always)]
-                || piece_statistics(rows, &mut mean, &mut squares),
-            );
+            vectorised!(piece_statistics(rows, &mut mean, &mut squares));
             (number as f64, doubles(&mean), doubles(&squares))
         })
         .collect();
@@ -220,18 +217,10 @@ impl Operation<2> for RectifiedNormalisation {
         };
         let (factor, summand) = line(&used, parameters);
         let span = PIECE * channels;
-        let result = by_pieces(
-            input.len(),
-            span,
-            || (),
-            |(), index, result| {
-                let input = &input[index * span..index * span + result.len()];
-                vectorised(
-                    #[inline(always)]
-                    || apply_line(result, input, &factor, &summand),
-                );
-            },
-        );
+        let result = each_piece(input.len(), span, |index, result| {
+            let input = &input[index * span..index * span + result.len()];
+            vectorised!(apply_line(result, input, &factor, &summand));
+        });
         (result, used)
     }
 
@@ -246,10 +235,7 @@ impl Operation<2> for RectifiedNormalisation {
             let mut shift = vec![T::ZERO; channels];
             let mut product = vec![T::ZERO; channels];
             let rows = Rows { input: &input[span.clone()], output: &output[span.clone()], gradient: &gradient[span] };
-            vectorised(
-                #[inline(always)]
-                || gradient_sums(rows, &mean, &mut shift, &mut product),
-            );
+            vectorised!(gradient_sums(rows, &mean, &mut shift, &mut product));
             [doubles(&shift), doubles(&product)]
         });
         let deviation = deviations(&used);
@@ -268,20 +254,12 @@ impl Operation<2> for RectifiedNormalisation {
         };
         let input_gradient = wanted[0].then(|| {
             let span = PIECE * channels;
-            by_pieces(
-                input.len(),
-                span,
-                || (),
-                |(), index, result| {
-                    let part = index * span..index * span + result.len();
-                    let rows =
-                        Rows { input: &input[part.clone()], output: &output[part.clone()], gradient: &gradient[part] };
-                    vectorised(
-                        #[inline(always)]
-                        || input_gradients(rows, result, [&mean, &factor, &slope, &offset]),
-                    );
-                },
-            )
+            each_piece(input.len(), span, |index, result| {
+                let part = index * span..index * span + result.len();
+                let rows =
+                    Rows { input: &input[part.clone()], output: &output[part.clone()], gradient: &gradient[part] };
+                vectorised!(input_gradients(rows, result, [&mean, &factor, &slope, &offset]));
+            })
         });
         [input_gradient, Some(parameters_gradient)]
     }

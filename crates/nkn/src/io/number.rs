@@ -1,77 +1,65 @@
 //! The ways in which files store a number; all are read as f64.
 
-/// How a number is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Number {
-    I8,
-    U8,
-    I16,
-    U16,
-    I32,
-    U32,
-    I64,
-    U64,
-    F32,
-    F64,
+/// Each way with its type and its name in NumPy.
+macro_rules! numbers {
+    ($($number:ident: $type:ident = $name:literal,)*) => {
+        /// How a number is stored.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Number {
+            $($number,)*
+        }
+
+        impl Number {
+            /// By its name in NumPy: `f8`, `i4`, `u1`.
+            pub(super) fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$number),)*
+                    _ => None,
+                }
+            }
+
+            /// The size in bytes.
+            pub(super) fn size(self) -> usize {
+                match self {
+                    $(Self::$number => size_of::<$type>(),)*
+                }
+            }
+
+            /// Replaces `values` by the numbers in `bytes`.
+            pub(super) fn decode(self, big_endian: bool, bytes: &[u8], values: &mut Vec<f64>) {
+                match (self, big_endian) {
+                    $((Self::$number, true) => each(bytes, values, |b| $type::from_be_bytes(b) as f64),
+                    (Self::$number, false) => each(bytes, values, |b| $type::from_le_bytes(b) as f64),)*
+                }
+            }
+        }
+    };
+}
+
+numbers! {
+    I8: i8 = "i1",
+    U8: u8 = "u1",
+    I16: i16 = "i2",
+    U16: u16 = "u2",
+    I32: i32 = "i4",
+    U32: u32 = "u4",
+    I64: i64 = "i8",
+    U64: u64 = "u8",
+    F32: f32 = "f4",
+    F64: f64 = "f8",
+}
+
+fn each<const N: usize>(bytes: &[u8], values: &mut Vec<f64>, read: impl Fn([u8; N]) -> f64) {
+    values.clear();
+    values.extend(bytes.as_chunks::<N>().0.iter().map(|number| read(*number)));
 }
 
 impl Number {
-    /// The size in bytes.
-    pub(super) fn size(self) -> usize {
-        match self {
-            Self::I8 | Self::U8 => 1,
-            Self::I16 | Self::U16 => 2,
-            Self::I32 | Self::U32 | Self::F32 => 4,
-            Self::I64 | Self::U64 | Self::F64 => 8,
-        }
-    }
-
-    /// What NumPy's descriptor (`<f8`, `>i4`, `|u1`) says, and whether the first byte is the largest.
+    /// What NumPy's descriptor (`<f8`, `>i4`, `|b1`) says, and whether the first byte is the largest.
     pub(super) fn of_numpy(descriptor: &str) -> Option<(Self, bool)> {
-        let (order, kind) = descriptor.split_at_checked(1)?;
-        let number = match kind {
-            "i1" => Self::I8,
-            "u1" | "b1" => Self::U8,
-            "i2" => Self::I16,
-            "u2" => Self::U16,
-            "i4" => Self::I32,
-            "u4" => Self::U32,
-            "i8" => Self::I64,
-            "u8" => Self::U64,
-            "f4" => Self::F32,
-            "f8" => Self::F64,
-            _ => return None,
-        };
+        let (order, name) = descriptor.split_at_checked(1)?;
+        let number = Self::named(if name == "b1" { "u1" } else { name })?;
         matches!(order, "<" | ">" | "|").then_some((number, order == ">"))
-    }
-
-    /// Replaces `values` by the numbers in `bytes`.
-    pub(super) fn decode(self, big_endian: bool, bytes: &[u8], values: &mut Vec<f64>) {
-        fn each<const N: usize>(bytes: &[u8], values: &mut Vec<f64>, read: impl Fn([u8; N]) -> f64) {
-            values.clear();
-            values.extend(bytes.as_chunks::<N>().0.iter().map(|number| read(*number)));
-        }
-        macro_rules! each {
-            ($number:ty) => {
-                if big_endian {
-                    each(bytes, values, |b| <$number>::from_be_bytes(b) as f64)
-                } else {
-                    each(bytes, values, |b| <$number>::from_le_bytes(b) as f64)
-                }
-            };
-        }
-        match self {
-            Self::I8 => each!(i8),
-            Self::U8 => each!(u8),
-            Self::I16 => each!(i16),
-            Self::U16 => each!(u16),
-            Self::I32 => each!(i32),
-            Self::U32 => each!(u32),
-            Self::I64 => each!(i64),
-            Self::U64 => each!(u64),
-            Self::F32 => each!(f32),
-            Self::F64 => each!(f64),
-        }
     }
 }
 

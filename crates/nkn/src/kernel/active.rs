@@ -52,16 +52,13 @@ impl Active {
     /// Of rows x `width` activations. NaN counts as on, so that it is not lost.
     pub fn of<T: Real>(activations: &[T], width: usize) -> Self {
         let mut seen = vec![T::ZERO; width];
-        vectorised(
-            #[inline(always)]
-            || {
-                for row in activations.chunks_exact(width) {
-                    for (s, &a) in seen.iter_mut().zip(row) {
-                        *s = if a != T::ZERO { T::ONE } else { *s };
-                    }
+        vectorised!({
+            for row in activations.chunks_exact(width) {
+                for (s, &a) in seen.iter_mut().zip(row) {
+                    *s = if a != T::ZERO { T::ONE } else { *s };
                 }
-            },
-        );
+            }
+        });
         let is_on = |&column: &u32| seen[column as usize] > T::ZERO;
         Self { columns: (0..width as u32).filter(is_on).collect() }
     }

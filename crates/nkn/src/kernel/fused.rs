@@ -9,7 +9,7 @@
 use super::active::{Active, Compact};
 use super::mlp::{LayerSpan, MlpShape};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, gemm, gemm_parallel, transpose, vectorised};
+use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_parallel, mask, transpose, vectorised};
 use crate::operation::Seen;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -134,17 +134,14 @@ fn sum_in_order<T: Real>(vectors: Vec<Vec<T>>, length: usize) -> Vec<T> {
     let rest: Vec<Vec<T>> = vectors.collect();
     const PIECE: usize = 1 << 14;
     sum.par_chunks_mut(PIECE).enumerate().for_each(|(index, piece)| {
-        vectorised(
-            #[inline(always)]
-            || {
-                for vector in &rest {
-                    let other = &vector[index * PIECE..index * PIECE + piece.len()];
-                    for (s, o) in piece.iter_mut().zip(other) {
-                        *s += *o;
-                    }
+        vectorised!({
+            for vector in &rest {
+                let other = &vector[index * PIECE..index * PIECE + piece.len()];
+                for (s, o) in piece.iter_mut().zip(other) {
+                    *s += *o;
                 }
-            },
-        )
+            }
+        })
     });
     sum
 }
@@ -177,7 +174,7 @@ impl<T: Real> Block<'_, T> {
         for (index, layer) in self.layers.iter().enumerate().rev() {
             let outputs = active.len();
             let mut bias = vec![T::ZERO; outputs];
-            add_columns(&mut bias, &current);
+            add_rows(&mut bias, &current);
             active.add_to(&bias, &mut sum[layer.bias()..layer.end()]);
             let left = Matrix::new(&current, rows, outputs);
             let weight_sum = &mut sum[layer.start..layer.bias()];
@@ -233,30 +230,24 @@ fn wide_layer<T: Real>(
     let outputs = bias.len();
     let weight = Matrix::new(transposed, transposed.len() / outputs, outputs);
     product(output, T::ZERO, T::ONE, input, weight);
-    vectorised(
-        #[inline(always)]
-        || {
-            for row in output.chunks_exact_mut(outputs) {
-                for (o, &b) in row.iter_mut().zip(bias) {
-                    let value = *o + b;
-                    *o = if activate { relu(value) } else { value };
-                }
+    vectorised!({
+        for row in output.chunks_exact_mut(outputs) {
+            for (o, &b) in row.iter_mut().zip(bias) {
+                let value = *o + b;
+                *o = if activate { positive(value) } else { value };
             }
-        },
-    )
+        }
+    })
 }
 
 /// A layer with few inputs as a sum of scaled rows.
 fn narrow_layer<T: Real>(transposed: &[T], bias: &[T], activate: bool, input: &[T], output: &mut [T]) {
     let inputs = transposed.len() / bias.len();
-    vectorised(
-        #[inline(always)]
-        || {
-            for (input, output) in input.chunks_exact(inputs).zip(output.chunks_exact_mut(bias.len())) {
-                narrow_row(transposed, bias, activate, input, output);
-            }
-        },
-    )
+    vectorised!({
+        for (input, output) in input.chunks_exact(inputs).zip(output.chunks_exact_mut(bias.len())) {
+            narrow_row(transposed, bias, activate, input, output);
+        }
+    })
 }
 
 /// One row; inlined, so that it is compiled for the vectors of its caller.
@@ -271,7 +262,7 @@ fn narrow_row<T: Real>(transposed: &[T], bias: &[T], activate: bool, input: &[T]
     }
     if activate {
         for o in output.iter_mut() {
-            *o = relu(*o);
+            *o = positive(*o);
         }
     }
 }
@@ -283,14 +274,11 @@ fn add_narrow_products<T: Real>(products: &mut [T], inputs: usize, gradient: &[T
     if outputs == 0 {
         return;
     }
-    vectorised(
-        #[inline(always)]
-        || {
-            for (gradient, input) in gradient.chunks_exact(outputs).zip(input.chunks_exact(inputs)) {
-                add_outer(&mut transposed, gradient, input);
-            }
-        },
-    );
+    vectorised!({
+        for (gradient, input) in gradient.chunks_exact(outputs).zip(input.chunks_exact(inputs)) {
+            add_outer(&mut transposed, gradient, input);
+        }
+    });
     for output in 0..outputs {
         for input in 0..inputs {
             products[output * inputs + input] += transposed[input * outputs + output];
@@ -308,34 +296,6 @@ fn add_outer<T: Real>(transposed: &mut [T], gradient: &[T], input: &[T]) {
 }
 
 #[inline(always)]
-fn relu<T: Real>(value: T) -> T {
+fn positive<T: Real>(value: T) -> T {
     if value > T::ZERO { value } else { T::ZERO }
-}
-
-fn add_columns<T: Real>(sum: &mut [T], rows: &[T]) {
-    if sum.is_empty() {
-        return;
-    }
-    vectorised(
-        #[inline(always)]
-        || {
-            for row in rows.chunks_exact(sum.len()) {
-                for (s, &r) in sum.iter_mut().zip(row) {
-                    *s += r;
-                }
-            }
-        },
-    )
-}
-
-/// Zero where the activation is.
-fn mask<T: Real>(gradient: &mut [T], activation: &[T]) {
-    vectorised(
-        #[inline(always)]
-        || {
-            for (g, &a) in gradient.iter_mut().zip(activation) {
-                *g = if a > T::ZERO { *g } else { T::ZERO };
-            }
-        },
-    )
 }

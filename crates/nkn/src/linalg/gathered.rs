@@ -5,7 +5,11 @@
 //! over the neighbours: of a convolution the blocks depend on the displacement alone. Collecting the neighbours' states for one large product would
 //! copy each state once per neighbour; here the sums stay in registers while the neighbours pass by.
 
+// Rows and vectors of a tile are counted by constants, so that the loops over them are unrolled and the sums stay in registers.
+#![allow(clippy::needless_range_loop)]
+
 use super::Real;
+use super::tile::{Factors, accumulate, add_to, in_tiles, nothing, prefetch};
 use pulp::{Simd, WithSimd};
 
 /// Sizes of one product.
@@ -26,19 +30,6 @@ pub struct Term {
     pub states: usize,
     /// Of the block, rows x columns.
     pub block: usize,
-}
-
-/// Asks for the memory at an address to be brought into the cache.
-#[inline(always)]
-fn prefetch<T>(at: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch is a hint: it reads nothing that the program can see, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
 }
 
 /// The terms of two nodes' sums, those with the same states together.
@@ -77,265 +68,165 @@ impl Merged {
     }
 }
 
-/// The sums made for a precision.
-pub trait GatheredKernel: Sized {
-    /// A sum of states times blocks.
-    fn gathered_product(sizes: Sizes, terms: &[Term], states: &[Self], blocks: &[Self], result: &mut [Self]);
-    /// Two sums of states times blocks; false if there is no faster way than one by one.
-    fn gathered_products(
-        sizes: Sizes,
-        terms: &Merged,
-        states: &[Self],
-        blocks: &[Self],
-        results: [&mut [Self]; 2],
-    ) -> bool;
+/// A sum of states times blocks.
+struct Gather<'a, T> {
+    sizes: Sizes,
+    terms: &'a [Term],
+    states: &'a [T],
+    blocks: &'a [T],
+    result: &'a mut [T],
 }
 
-macro_rules! kernels {
-    ($scalar:ty, $vector:ident, $lanes:ident, $splat:ident, $mul_add:ident, $add:ident) => {
-        impl GatheredKernel for $scalar {
-            fn gathered_product(
-                sizes: Sizes,
-                terms: &[Term],
-                states: &[$scalar],
-                blocks: &[$scalar],
-                result: &mut [$scalar],
-            ) {
-                struct Task<'a>(Sizes, &'a [Term], &'a [$scalar], &'a [$scalar], &'a mut [$scalar]);
-                impl WithSimd for Task<'_> {
-                    type Output = ();
-                    #[inline(always)]
-                    fn with_simd<S: Simd>(self, simd: S) {
-                        let Self(sizes, terms, states, blocks, result) = self;
-                        if sizes.columns % S::$lanes != 0 {
-                            return plain_gather(sizes, terms, states, blocks, result);
-                        }
-                        // A number of rows that the compiler knows makes every address a constant.
-                        match sizes.rows {
-                            16 => by_samples::<S, 16>(simd, sizes, terms, states, blocks, result),
-                            32 => by_samples::<S, 32>(simd, sizes, terms, states, blocks, result),
-                            64 => by_samples::<S, 64>(simd, sizes, terms, states, blocks, result),
-                            _ => by_samples::<S, 0>(simd, sizes, terms, states, blocks, result),
-                        }
-                    }
-                }
-
-                #[inline(always)]
-                fn by_samples<S: Simd, const ROWS: usize>(
-                    simd: S,
-                    sizes: Sizes,
-                    terms: &[Term],
-                    states: &[$scalar],
-                    blocks: &[$scalar],
-                    result: &mut [$scalar],
-                ) {
-                    let is_wide = (sizes.columns / S::$lanes) % 2 == 0;
-                    let mut first = 0;
-                    while first < sizes.samples {
-                        let left = sizes.samples - first;
-                        macro_rules! run {
-                            ($samples:literal, $vectors:literal) => {{
-                                let mut column = 0;
-                                while column < sizes.columns {
-                                    tile::<S, ROWS, $samples, $vectors>(
-                                        simd,
-                                        sizes,
-                                        terms,
-                                        states,
-                                        blocks,
-                                        result,
-                                        (first, column),
-                                    );
-                                    column += $vectors * S::$lanes;
-                                }
-                                first += $samples;
-                            }};
-                        }
-                        match (is_wide, left) {
-                            (true, 12..) => run!(12, 2),
-                            (true, 8..) => run!(8, 2),
-                            (true, 4..) => run!(4, 2),
-                            (true, 2..) => run!(2, 2),
-                            (true, _) => run!(1, 2),
-                            (false, 24..) => run!(24, 1),
-                            (false, 16..) => run!(16, 1),
-                            (false, 8..) => run!(8, 1),
-                            (false, 4..) => run!(4, 1),
-                            (false, 2..) => run!(2, 1),
-                            (false, _) => run!(1, 1),
-                        }
-                    }
-                }
-
-                /// Some samples and some vectors of columns, through all terms.
-                #[inline(always)]
-                fn tile<S: Simd, const ROWS: usize, const U: usize, const V: usize>(
-                    simd: S,
-                    sizes: Sizes,
-                    terms: &[Term],
-                    states: &[$scalar],
-                    blocks: &[$scalar],
-                    result: &mut [$scalar],
-                    (first, column): (usize, usize),
-                ) {
-                    let rows = if ROWS > 0 { ROWS } else { sizes.rows };
-                    let vectors = sizes.columns / S::$lanes;
-                    let mut sums = [[simd.$splat(0.0); V]; U];
-                    for (index, term) in terms.iter().enumerate() {
-                        // While one term is added up, the next one is fetched: one line of the cache with every row.
-                        let next = terms.get(index + 1).unwrap_or(term);
-                        let next_states = states.as_ptr().wrapping_add(next.states + first * rows);
-                        let next_block = blocks.as_ptr().wrapping_add(next.block + column);
-                        let ahead = U.div_ceil(16);
-                        let states = &states[term.states + first * rows..][..U * rows];
-                        let block: &[S::$vector] = bytemuck::cast_slice(&blocks[term.block..][..rows * sizes.columns]);
-                        let block = &block[column / S::$lanes..][..(rows - 1) * vectors + V];
-                        for k in 0..rows {
-                            for a in 0..ahead {
-                                prefetch(next_states.wrapping_add((k * ahead + a) * 16));
-                            }
-                            prefetch(next_block.wrapping_add(k * sizes.columns));
-                            // SAFETY: k < rows, so the last vector read is number (rows - 1) * vectors + V - 1 of the slice above.
-                            let row: [S::$vector; V] =
-                                std::array::from_fn(|v| unsafe { *block.get_unchecked(k * vectors + v) });
-                            for u in 0..U {
-                                // SAFETY: u < U and k < rows, and the slice above has U * rows numbers.
-                                let factor = simd.$splat(unsafe { *states.get_unchecked(u * rows + k) });
-                                for v in 0..V {
-                                    sums[u][v] = simd.$mul_add(factor, row[v], sums[u][v]);
-                                }
-                            }
-                        }
-                    }
-                    for u in 0..U {
-                        let start = (first + u) * sizes.columns + column;
-                        let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..V * S::$lanes]);
-                        for v in 0..V {
-                            result[v] = simd.$add(result[v], sums[u][v]);
-                        }
-                    }
-                }
-
-                pulp::Arch::new().dispatch(Task(sizes, terms, states, blocks, result))
-            }
-
-            fn gathered_products(
-                sizes: Sizes,
-                terms: &Merged,
-                states: &[$scalar],
-                blocks: &[$scalar],
-                results: [&mut [$scalar]; 2],
-            ) -> bool {
-                struct Task<'a>(Sizes, &'a Merged, &'a [$scalar], &'a [$scalar], [&'a mut [$scalar]; 2]);
-                impl WithSimd for Task<'_> {
-                    type Output = bool;
-                    #[inline(always)]
-                    fn with_simd<S: Simd>(self, simd: S) -> bool {
-                        let Self(sizes, terms, states, blocks, results) = self;
-                        // One vector of columns, and as many registers as AVX-512 has: elsewhere one node at a time is as good.
-                        if sizes.columns != S::$lanes || sizes.rows != 16 || S::$lanes < 16 {
-                            return false;
-                        }
-                        let [a, b] = results;
-                        let mut first = 0;
-                        while first < sizes.samples {
-                            macro_rules! run {
-                                ($samples:literal) => {{
-                                    tile::<S, $samples>(simd, sizes, terms, states, blocks, [&mut *a, &mut *b], first);
-                                    first += $samples;
-                                }};
-                            }
-                            match sizes.samples - first {
-                                12.. => run!(12),
-                                8.. => run!(8),
-                                4.. => run!(4),
-                                _ => run!(1),
-                            }
-                        }
-                        true
-                    }
-                }
-
-                #[inline(always)]
-                fn tile<S: Simd, const U: usize>(
-                    simd: S,
-                    sizes: Sizes,
-                    terms: &Merged,
-                    states: &[$scalar],
-                    blocks: &[$scalar],
-                    results: [&mut [$scalar]; 2],
-                    first: usize,
-                ) {
-                    const ROWS: usize = 16;
-                    let mut sums_a = [simd.$splat(0.0); U];
-                    let mut sums_b = [simd.$splat(0.0); U];
-                    for (index, &(at, block_a, block_b)) in terms.both.iter().enumerate() {
-                        let next = terms.both.get(index + 1).copied().unwrap_or((at, block_a, block_b));
-                        let next_blocks = [next.1, next.2].map(|block| blocks.as_ptr().wrapping_add(block));
-                        let next = states.as_ptr().wrapping_add(next.0 + first * ROWS);
-                        let states = &states[at + first * ROWS..][..U * ROWS];
-                        let block_a: &[S::$vector] = bytemuck::cast_slice(&blocks[block_a..][..ROWS * sizes.columns]);
-                        let block_b: &[S::$vector] = bytemuck::cast_slice(&blocks[block_b..][..ROWS * sizes.columns]);
-                        assert!(block_a.len() == ROWS && block_b.len() == ROWS);
-                        for k in 0..ROWS {
-                            prefetch(next.wrapping_add(k * 16));
-                            next_blocks.iter().for_each(|block| prefetch(block.wrapping_add(k * 16)));
-                            let (a, b) = (block_a[k], block_b[k]);
-                            for u in 0..U {
-                                // SAFETY: u < U and k < ROWS, and the slice above has U * ROWS numbers.
-                                let factor = simd.$splat(unsafe { *states.get_unchecked(u * ROWS + k) });
-                                sums_a[u] = simd.$mul_add(factor, a, sums_a[u]);
-                                sums_b[u] = simd.$mul_add(factor, b, sums_b[u]);
-                            }
-                        }
-                    }
-                    let [only_a, only_b] = &terms.only;
-                    let [result_a, result_b] = results;
-                    for (only, sums, result) in [(only_a, sums_a, result_a), (only_b, sums_b, result_b)] {
-                        finish::<S, U>(simd, sizes, only, states, blocks, (sums, result), first);
-                    }
-                }
-
-                /// The terms of one node alone, and the result.
-                #[inline(always)]
-                fn finish<S: Simd, const U: usize>(
-                    simd: S,
-                    sizes: Sizes,
-                    only: &[Term],
-                    states: &[$scalar],
-                    blocks: &[$scalar],
-                    (mut sums, result): ([S::$vector; U], &mut [$scalar]),
-                    first: usize,
-                ) {
-                    const ROWS: usize = 16;
-                    for term in only {
-                        let states = &states[term.states + first * ROWS..][..U * ROWS];
-                        let block: &[S::$vector] = bytemuck::cast_slice(&blocks[term.block..][..ROWS * sizes.columns]);
-                        assert!(block.len() == ROWS);
-                        for k in 0..ROWS {
-                            let row = block[k];
-                            for u in 0..U {
-                                // SAFETY: as above.
-                                let factor = simd.$splat(unsafe { *states.get_unchecked(u * ROWS + k) });
-                                sums[u] = simd.$mul_add(factor, row, sums[u]);
-                            }
-                        }
-                    }
-                    for u in 0..U {
-                        let start = (first + u) * sizes.columns;
-                        let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..sizes.columns]);
-                        result[0] = simd.$add(result[0], sums[u]);
-                    }
-                }
-
-                pulp::Arch::new().dispatch(Task(sizes, terms, states, blocks, results))
-            }
+impl<T: Real> WithSimd for Gather<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        if self.sizes.columns % T::lanes::<S>() != 0 {
+            return plain_gather(self.sizes, self.terms, self.states, self.blocks, self.result);
         }
-    };
+        // A number of rows that the compiler knows makes every address a constant.
+        match self.sizes.rows {
+            16 => self.by_samples::<S, 16>(simd),
+            32 => self.by_samples::<S, 32>(simd),
+            64 => self.by_samples::<S, 64>(simd),
+            _ => self.by_samples::<S, 0>(simd),
+        }
+    }
 }
 
-kernels!(f32, f32s, F32_LANES, splat_f32s, mul_add_f32s, add_f32s);
-kernels!(f64, f64s, F64_LANES, splat_f64s, mul_add_f64s, add_f64s);
+impl<T: Real> Gather<'_, T> {
+    #[inline(always)]
+    fn by_samples<S: Simd, const ROWS: usize>(mut self, simd: S) {
+        let (samples, vectors) = (self.sizes.samples, self.sizes.columns / T::lanes::<S>());
+        in_tiles!(samples, vectors, wide [12 8 4 2 1], narrow [24 16 8 4 2 1], |U, V, first, column| {
+            self.tile::<S, ROWS, U, V>(simd, first, column * T::lanes::<S>())
+        });
+    }
+
+    /// Some samples and some vectors of columns, through all terms.
+    #[inline(always)]
+    fn tile<S: Simd, const ROWS: usize, const U: usize, const V: usize>(
+        &mut self,
+        simd: S,
+        first: usize,
+        column: usize,
+    ) {
+        let Self { sizes: Sizes { rows, columns, .. }, terms, states, blocks, .. } = *self;
+        let rows = if ROWS > 0 { ROWS } else { rows };
+        let mut sums = [[T::splat(simd, T::ZERO); V]; U];
+        for (index, term) in terms.iter().enumerate() {
+            // While one term is added up, the next one is fetched: one line of the cache with every row.
+            let next = terms.get(index + 1).unwrap_or(term);
+            let next_states = states.as_ptr().wrapping_add(next.states + first * rows);
+            let next_block = blocks.as_ptr().wrapping_add(next.block + column);
+            let ahead = U.div_ceil(16);
+            let factors = Factors {
+                left: states,
+                from: term.states + first * rows,
+                across: rows,
+                along: 1,
+                right: blocks,
+                starts: std::array::from_fn(|v| term.block + column + v * T::lanes::<S>()),
+                stride: columns / T::lanes::<S>(),
+            };
+            accumulate(
+                simd,
+                rows,
+                factors,
+                &mut sums,
+                #[inline(always)]
+                |k| {
+                    for a in 0..ahead {
+                        prefetch(next_states.wrapping_add((k * ahead + a) * 16));
+                    }
+                    prefetch(next_block.wrapping_add(k * columns));
+                },
+            );
+        }
+        for u in 0..U {
+            add_to(simd, sums[u], &mut self.result[(first + u) * columns + column..]);
+        }
+    }
+}
+
+/// Two sums of states times blocks; the answer is false if there is no faster way than one by one.
+struct GatherTwo<'a, T> {
+    sizes: Sizes,
+    terms: &'a Merged,
+    states: &'a [T],
+    blocks: &'a [T],
+    results: [&'a mut [T]; 2],
+}
+
+impl<T: Real> WithSimd for GatherTwo<'_, T> {
+    type Output = bool;
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) -> bool {
+        // One vector of columns, and as many registers as AVX-512 has: elsewhere one node at a time is as good.
+        let lanes = T::lanes::<S>();
+        if self.sizes.columns != lanes || self.sizes.rows != Self::ROWS || lanes < 16 {
+            return false;
+        }
+        let samples = self.sizes.samples;
+        in_tiles!(samples, 1, wide [], narrow [12 8 4 1], |U, _V, first, _column| self.tile::<S, U>(simd, first));
+        true
+    }
+}
+
+impl<T: Real> GatherTwo<'_, T> {
+    const ROWS: usize = 16;
+
+    #[inline(always)]
+    fn tile<S: Simd, const U: usize>(&mut self, simd: S, first: usize) {
+        let mut sums = [[T::splat(simd, T::ZERO); 2]; U];
+        for (index, &(at, a, b)) in self.terms.both.iter().enumerate() {
+            let next = self.terms.both.get(index + 1).copied().unwrap_or((at, a, b));
+            let next_blocks = [next.1, next.2].map(|block| self.blocks.as_ptr().wrapping_add(block));
+            let next = self.states.as_ptr().wrapping_add(next.0 + first * Self::ROWS);
+            accumulate(
+                simd,
+                Self::ROWS,
+                self.factors(first, at, [a, b]),
+                &mut sums,
+                #[inline(always)]
+                |k| {
+                    prefetch(next.wrapping_add(k * 16));
+                    prefetch(next_blocks[0].wrapping_add(k * 16));
+                    prefetch(next_blocks[1].wrapping_add(k * 16));
+                },
+            );
+        }
+        self.finish::<S, U, 0>(simd, &sums, first);
+        self.finish::<S, U, 1>(simd, &sums, first);
+    }
+
+    /// The terms of one node alone, and the result.
+    #[inline(always)]
+    fn finish<S: Simd, const U: usize, const NODE: usize>(
+        &mut self,
+        simd: S,
+        both: &[[T::Vector<S>; 2]; U],
+        first: usize,
+    ) {
+        let mut sums = [[T::splat(simd, T::ZERO); 1]; U];
+        for u in 0..U {
+            sums[u] = [both[u][NODE]];
+        }
+        for term in &self.terms.only[NODE] {
+            let factors = self.factors(first, term.states, [term.block]);
+            accumulate(simd, Self::ROWS, factors, &mut sums, nothing);
+        }
+        for u in 0..U {
+            add_to(simd, sums[u], &mut self.results[NODE][(first + u) * T::lanes::<S>()..]);
+        }
+    }
+
+    #[inline(always)]
+    fn factors<const V: usize>(&self, first: usize, states: usize, starts: [usize; V]) -> Factors<'_, T, V> {
+        let from = states + first * Self::ROWS;
+        Factors { left: self.states, from, across: Self::ROWS, along: 1, right: self.blocks, starts, stride: 1 }
+    }
+}
 
 /// The same for any number of columns, and what the others are tested against.
 fn plain_gather<T: Real>(sizes: Sizes, terms: &[Term], states: &[T], blocks: &[T], result: &mut [T]) {
@@ -355,7 +246,7 @@ fn plain_gather<T: Real>(sizes: Sizes, terms: &[Term], states: &[T], blocks: &[T
 /// `result` (samples x columns) += the sum over the terms of states (samples x rows) times block (rows x columns).
 pub fn gather<T: Real>(sizes: Sizes, terms: &[Term], states: &[T], blocks: &[T], result: &mut [T]) {
     if sizes.rows > 0 && sizes.columns > 0 {
-        T::gathered_product(sizes, terms, states, blocks, result);
+        pulp::Arch::new().dispatch(Gather { sizes, terms, states, blocks, result });
     }
 }
 
@@ -370,7 +261,8 @@ pub fn gather_two<T: Real>(
     merged: &mut Merged,
 ) {
     merged.set(first, second);
-    if !T::gathered_products(sizes, merged, states, blocks, [a, b]) {
+    let results = [&mut *a, &mut *b];
+    if !pulp::Arch::new().dispatch(GatherTwo { sizes, terms: merged, states, blocks, results }) {
         gather(sizes, first, states, blocks, a);
         gather(sizes, second, states, blocks, b);
     }

@@ -2,8 +2,12 @@
 //!
 //! At a node the states of all samples, samples x columns, meet the adjoints, samples x rows; the sum over the samples and over any number of such pairs stays in registers.
 
+// Rows and vectors of a tile are counted by constants, so that the loops over them are unrolled and the sums stay in registers.
+#![allow(clippy::needless_range_loop)]
+
 use super::Real;
 use super::gathered::Sizes;
+use super::tile::{Factors, accumulate, add_to, in_tiles, nothing};
 use pulp::{Simd, WithSimd};
 
 /// One product of a sum over outer products: where the two factors begin.
@@ -24,220 +28,117 @@ pub struct Triple {
     pub right: [usize; 3],
 }
 
-/// The sums made for a precision.
-pub trait OuterKernel: Sized {
-    /// A sum of states transposed times states.
-    fn outer_product(sizes: Sizes, pairs: &[Pair], left: &[Self], right: &[Self], result: &mut [Self]);
-    /// Three sums of states transposed times states, 16 x 16 each; false if there is no faster way than one by one.
-    fn outer_products(samples: usize, triples: &[Triple], left: &[Self], right: &[Self], result: &mut [Self]) -> bool;
+/// A sum of states transposed times states.
+struct Outer<'a, T> {
+    sizes: Sizes,
+    pairs: &'a [Pair],
+    left: &'a [T],
+    right: &'a [T],
+    result: &'a mut [T],
 }
 
-macro_rules! kernels {
-    ($scalar:ty, $vector:ident, $lanes:ident, $splat:ident, $mul_add:ident, $add:ident) => {
-        impl OuterKernel for $scalar {
-            fn outer_products(
-                samples: usize,
-                triples: &[Triple],
-                left: &[$scalar],
-                right: &[$scalar],
-                result: &mut [$scalar],
-            ) -> bool {
-                struct Task<'a>(usize, &'a [Triple], &'a [$scalar], &'a [$scalar], &'a mut [$scalar]);
-                impl WithSimd for Task<'_> {
-                    type Output = bool;
-                    #[inline(always)]
-                    fn with_simd<S: Simd>(self, simd: S) -> bool {
-                        if S::$lanes != 16 {
-                            return false;
-                        }
-                        let Self(samples, triples, left, right, result) = self;
-                        for row in [0, 8] {
-                            tile::<S>(simd, samples, triples, left, right, result, row);
-                        }
-                        true
-                    }
+impl<T: Real> WithSimd for Outer<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { sizes, pairs, left, right, result } = self;
+        if sizes.columns % T::lanes::<S>() != 0 {
+            return plain_outer(sizes, pairs, left, right, result);
+        }
+        if sizes.rows * sizes.columns <= 512 {
+            let whole = Outer { sizes, pairs, left, right, result };
+            return match (sizes.rows, sizes.columns) {
+                (16, 16) => whole.by_rows::<S, 16, 16>(simd),
+                _ => whole.by_rows::<S, 0, 0>(simd),
+            };
+        }
+        // More than one tile: some samples of a pair at a time go through all tiles, so that they come from the nearest cache.
+        const CHUNK: usize = 32;
+        for pair in pairs {
+            for first in (0..sizes.samples).step_by(CHUNK) {
+                let pairs = &[Pair { left: pair.left + first * sizes.rows, right: pair.right + first * sizes.columns }];
+                let sizes = Sizes { samples: CHUNK.min(sizes.samples - first), ..sizes };
+                let piece = Outer { sizes, pairs, left, right, result: &mut *result };
+                match (sizes.rows, sizes.columns) {
+                    (32, 32) => piece.by_rows::<S, 32, 32>(simd),
+                    (64, 64) => piece.by_rows::<S, 64, 64>(simd),
+                    _ => piece.by_rows::<S, 0, 0>(simd),
                 }
-
-                #[inline(always)]
-                fn tile<S: Simd>(
-                    simd: S,
-                    samples: usize,
-                    triples: &[Triple],
-                    left: &[$scalar],
-                    right: &[$scalar],
-                    result: &mut [$scalar],
-                    row: usize,
-                ) {
-                    let mut sums = [[simd.$splat(0.0); 3]; 8];
-                    for triple in triples {
-                        let left = &left[triple.left..][..samples * 16];
-                        let right = triple
-                            .right
-                            .map(|at| -> &[S::$vector] { bytemuck::cast_slice(&right[at..][..samples * 16]) });
-                        assert!(right.iter().all(|right| right.len() == samples) && row + 8 <= 16);
-                        for n in 0..samples {
-                            // SAFETY: n < samples, and every right factor has so many vectors, the left one so many rows of 16.
-                            let other: [S::$vector; 3] = std::array::from_fn(|v| unsafe { *right[v].get_unchecked(n) });
-                            for r in 0..8 {
-                                // SAFETY: as above.
-                                let factor = simd.$splat(unsafe { *left.get_unchecked(n * 16 + row + r) });
-                                for v in 0..3 {
-                                    sums[r][v] = simd.$mul_add(factor, other[v], sums[r][v]);
-                                }
-                            }
-                        }
-                    }
-                    for v in 0..3 {
-                        for r in 0..8 {
-                            let start = v * 256 + (row + r) * 16;
-                            let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..16]);
-                            result[0] = simd.$add(result[0], sums[r][v]);
-                        }
-                    }
-                }
-
-                pulp::Arch::new().dispatch(Task(samples, triples, left, right, result))
-            }
-
-            fn outer_product(
-                sizes: Sizes,
-                pairs: &[Pair],
-                left: &[$scalar],
-                right: &[$scalar],
-                result: &mut [$scalar],
-            ) {
-                struct Task<'a>(Sizes, &'a [Pair], &'a [$scalar], &'a [$scalar], &'a mut [$scalar]);
-                impl WithSimd for Task<'_> {
-                    type Output = ();
-                    #[inline(always)]
-                    fn with_simd<S: Simd>(self, simd: S) {
-                        let Self(sizes, pairs, left, right, result) = self;
-                        if sizes.columns % S::$lanes != 0 {
-                            return plain_outer(sizes, pairs, left, right, result);
-                        }
-                        if sizes.rows * sizes.columns <= 512 {
-                            return match (sizes.rows, sizes.columns) {
-                                (16, 16) => by_rows::<S, 16, 16>(simd, sizes, pairs, left, right, result),
-                                _ => by_rows::<S, 0, 0>(simd, sizes, pairs, left, right, result),
-                            };
-                        }
-                        // More than one tile: some samples of a pair at a time go through all tiles, so that they come from the nearest cache.
-                        const CHUNK: usize = 32;
-                        for pair in pairs {
-                            let mut first = 0;
-                            while first < sizes.samples {
-                                let samples = CHUNK.min(sizes.samples - first);
-                                let piece = [Pair {
-                                    left: pair.left + first * sizes.rows,
-                                    right: pair.right + first * sizes.columns,
-                                }];
-                                let own = Sizes { samples, ..sizes };
-                                match (sizes.rows, sizes.columns) {
-                                    (32, 32) => by_rows::<S, 32, 32>(simd, own, &piece, left, right, result),
-                                    (64, 64) => by_rows::<S, 64, 64>(simd, own, &piece, left, right, result),
-                                    _ => by_rows::<S, 0, 0>(simd, own, &piece, left, right, result),
-                                }
-                                first += samples;
-                            }
-                        }
-                    }
-                }
-
-                #[inline(always)]
-                fn by_rows<S: Simd, const ROWS: usize, const COLUMNS: usize>(
-                    simd: S,
-                    sizes: Sizes,
-                    pairs: &[Pair],
-                    left: &[$scalar],
-                    right: &[$scalar],
-                    result: &mut [$scalar],
-                ) {
-                    let is_wide = (sizes.columns / S::$lanes) % 2 == 0;
-                    let mut row = 0;
-                    while row < sizes.rows {
-                        let remaining = sizes.rows - row;
-                        macro_rules! run {
-                            ($rows:literal, $vectors:literal) => {{
-                                let mut column = 0;
-                                while column < sizes.columns {
-                                    tile::<S, ROWS, COLUMNS, $rows, $vectors>(
-                                        simd,
-                                        sizes,
-                                        pairs,
-                                        left,
-                                        right,
-                                        result,
-                                        (row, column),
-                                    );
-                                    column += $vectors * S::$lanes;
-                                }
-                                row += $rows;
-                            }};
-                        }
-                        match (is_wide, remaining) {
-                            (true, 8..) => run!(8, 2),
-                            (true, 4..) => run!(4, 2),
-                            (true, 2..) => run!(2, 2),
-                            (true, _) => run!(1, 2),
-                            (false, 16..) => run!(16, 1),
-                            (false, 8..) => run!(8, 1),
-                            (false, 4..) => run!(4, 1),
-                            (false, 2..) => run!(2, 1),
-                            (false, _) => run!(1, 1),
-                        }
-                    }
-                }
-
-                #[inline(always)]
-                fn tile<S: Simd, const ROWS: usize, const COLUMNS: usize, const R: usize, const V: usize>(
-                    simd: S,
-                    sizes: Sizes,
-                    pairs: &[Pair],
-                    left: &[$scalar],
-                    right: &[$scalar],
-                    result: &mut [$scalar],
-                    (row, column): (usize, usize),
-                ) {
-                    let (rows, columns) = if ROWS > 0 { (ROWS, COLUMNS) } else { (sizes.rows, sizes.columns) };
-                    let vectors = columns / S::$lanes;
-                    let mut sums = [[simd.$splat(0.0); V]; R];
-                    for pair in pairs {
-                        let left = &left[pair.left..][..sizes.samples * rows];
-                        let right: &[S::$vector] =
-                            bytemuck::cast_slice(&right[pair.right..][..sizes.samples * columns]);
-                        assert!(row + R <= rows && column / S::$lanes + V <= vectors);
-                        for n in 0..sizes.samples {
-                            // SAFETY: n < samples; the slices have samples * rows numbers and samples * vectors vectors, and by the
-                            // assertion above the tile's rows and vectors lie within those of one sample.
-                            let other: [S::$vector; V] = std::array::from_fn(|v| unsafe {
-                                *right.get_unchecked(n * vectors + column / S::$lanes + v)
-                            });
-                            for r in 0..R {
-                                // SAFETY: as above.
-                                let factor = simd.$splat(unsafe { *left.get_unchecked(n * rows + row + r) });
-                                for v in 0..V {
-                                    sums[r][v] = simd.$mul_add(factor, other[v], sums[r][v]);
-                                }
-                            }
-                        }
-                    }
-                    for r in 0..R {
-                        let start = (row + r) * columns + column;
-                        let result: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut result[start..][..V * S::$lanes]);
-                        for v in 0..V {
-                            result[v] = simd.$add(result[v], sums[r][v]);
-                        }
-                    }
-                }
-
-                pulp::Arch::new().dispatch(Task(sizes, pairs, left, right, result))
             }
         }
-    };
+    }
 }
 
-kernels!(f32, f32s, F32_LANES, splat_f32s, mul_add_f32s, add_f32s);
-kernels!(f64, f64s, F64_LANES, splat_f64s, mul_add_f64s, add_f64s);
+impl<T: Real> Outer<'_, T> {
+    #[inline(always)]
+    fn by_rows<S: Simd, const ROWS: usize, const COLUMNS: usize>(mut self, simd: S) {
+        let (rows, vectors) = (self.sizes.rows, self.sizes.columns / T::lanes::<S>());
+        in_tiles!(rows, vectors, wide [8 4 2 1], narrow [16 8 4 2 1], |R, V, row, column| {
+            self.tile::<S, ROWS, COLUMNS, R, V>(simd, row, column * T::lanes::<S>())
+        });
+    }
+
+    #[inline(always)]
+    fn tile<S: Simd, const ROWS: usize, const COLUMNS: usize, const R: usize, const V: usize>(
+        &mut self,
+        simd: S,
+        row: usize,
+        column: usize,
+    ) {
+        let Self { sizes: Sizes { samples, rows, columns }, pairs, left, right, .. } = *self;
+        let (rows, columns) = if ROWS > 0 { (ROWS, COLUMNS) } else { (rows, columns) };
+        let mut sums = [[T::splat(simd, T::ZERO); V]; R];
+        for pair in pairs {
+            let factors = Factors {
+                left,
+                from: pair.left + row,
+                across: 1,
+                along: rows,
+                right,
+                starts: std::array::from_fn(|v| pair.right + column + v * T::lanes::<S>()),
+                stride: columns / T::lanes::<S>(),
+            };
+            accumulate(simd, samples, factors, &mut sums, nothing);
+        }
+        for r in 0..R {
+            add_to(simd, sums[r], &mut self.result[(row + r) * columns + column..]);
+        }
+    }
+}
+
+/// Three sums of states transposed times states, 16 x 16 each; the answer is false if there is no faster way than one by one.
+struct OuterThree<'a, T> {
+    samples: usize,
+    triples: &'a [Triple],
+    left: &'a [T],
+    right: &'a [T],
+    result: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for OuterThree<'_, T> {
+    type Output = bool;
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> bool {
+        if T::lanes::<S>() != 16 {
+            return false;
+        }
+        let Self { samples, triples, left, right, result } = self;
+        for row in [0, 8] {
+            let mut sums = [[T::splat(simd, T::ZERO); 3]; 8];
+            for triple in triples {
+                let (from, starts) = (triple.left + row, triple.right);
+                let factors = Factors { left, from, across: 1, along: 16, right, starts, stride: 1 };
+                accumulate(simd, samples, factors, &mut sums, nothing);
+            }
+            for v in 0..3 {
+                for r in 0..8 {
+                    add_to(simd, [sums[r][v]], &mut result[v * 256 + (row + r) * 16..]);
+                }
+            }
+        }
+        true
+    }
+}
 
 /// The same for any number of columns, and what the others are tested against.
 fn plain_outer<T: Real>(sizes: Sizes, pairs: &[Pair], left: &[T], right: &[T], result: &mut [T]) {
@@ -257,14 +158,15 @@ fn plain_outer<T: Real>(sizes: Sizes, pairs: &[Pair], left: &[T], right: &[T], r
 /// `result` (rows x columns) += the sum over the pairs of left (samples x rows) transposed times right (samples x columns).
 pub fn outer<T: Real>(sizes: Sizes, pairs: &[Pair], left: &[T], right: &[T], result: &mut [T]) {
     if sizes.rows > 0 && sizes.columns > 0 {
-        T::outer_product(sizes, pairs, left, right, result);
+        pulp::Arch::new().dispatch(Outer { sizes, pairs, left, right, result });
     }
 }
 
 /// [`outer`] three times, with the same left factors: `result` is three blocks, one after the other.
 pub fn outer_three<T: Real>(sizes: Sizes, triples: &[Triple], left: &[T], right: &[T], result: &mut [T]) {
     let is_fast = sizes.rows == 16 && sizes.columns == 16;
-    if is_fast && T::outer_products(sizes.samples, triples, left, right, result) {
+    let three = OuterThree { samples: sizes.samples, triples, left, right, result: &mut *result };
+    if is_fast && pulp::Arch::new().dispatch(three) {
         return;
     }
     for (which, result) in result.chunks_exact_mut(sizes.rows * sizes.columns).enumerate() {

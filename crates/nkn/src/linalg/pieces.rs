@@ -28,32 +28,27 @@ pub(crate) fn by_pieces<T: Real, S>(
     values
 }
 
+/// [`by_pieces`] for work that needs no scratch.
+pub(crate) fn each_piece<T: Real>(count: usize, piece: usize, work: impl Fn(usize, &mut [T]) + Send + Sync) -> Vec<T> {
+    by_pieces(count, piece, || (), |(), index, values| work(index, values))
+}
+
 /// first x second x width to second x first x width.
 pub(crate) fn swap_leading<T: Real>(values: &[T], first: usize, second: usize, width: usize) -> Vec<T> {
-    by_pieces(
-        values.len(),
-        first * width,
-        || (),
-        |(), b, row| {
-            for (a, piece) in row.chunks_exact_mut(width).enumerate() {
-                let start = (a * second + b) * width;
-                piece.copy_from_slice(&values[start..start + width]);
-            }
-        },
-    )
+    each_piece(values.len(), first * width, |b, row| {
+        for (a, piece) in row.chunks_exact_mut(width).enumerate() {
+            let start = (a * second + b) * width;
+            piece.copy_from_slice(&values[start..start + width]);
+        }
+    })
 }
 
 /// A copy made on all threads.
 pub(crate) fn copied<T: Real>(values: &[T]) -> Vec<T> {
-    by_pieces(
-        values.len(),
-        PIECE,
-        || (),
-        |(), index, piece| {
-            let start = index * PIECE;
-            piece.copy_from_slice(&values[start..start + piece.len()]);
-        },
-    )
+    each_piece(values.len(), PIECE, |index, piece| {
+        let start = index * PIECE;
+        piece.copy_from_slice(&values[start..start + piece.len()]);
+    })
 }
 
 /// Copies on all threads.
@@ -91,16 +86,13 @@ pub(crate) fn transpose<T: Real>(
 pub(crate) fn transposed_blocks<T: Real>(d: usize, blocks: &[T]) -> Buffer<T> {
     let mut result = Buffer::any(blocks.len());
     result.par_chunks_mut(d * d).zip(blocks.par_chunks(d * d)).for_each(|(result, block)| {
-        vectorised(
-            #[inline(always)]
-            || {
-                for (i, row) in result.chunks_exact_mut(d).enumerate() {
-                    for (to, from) in row.iter_mut().zip(block[i..].iter().step_by(d)) {
-                        *to = *from;
-                    }
+        vectorised!({
+            for (i, row) in result.chunks_exact_mut(d).enumerate() {
+                for (to, from) in row.iter_mut().zip(block[i..].iter().step_by(d)) {
+                    *to = *from;
                 }
-            },
-        )
+            }
+        })
     });
     result
 }

@@ -5,7 +5,11 @@
 //! the block is read where it lies and the result is added where it belongs. Blocks come from main memory, each once per layer: while one
 //! is multiplied the next one is fetched, or the processor would wait for it most of the time.
 
+// Rows and vectors of a tile are counted by constants, so that the loops over them are unrolled and the sums stay in registers.
+#![allow(clippy::needless_range_loop)]
+
 use super::Real;
+use super::tile::{Factors, accumulate, prefetch};
 use pulp::{Simd, WithSimd};
 
 /// States multiplied at a time: with four vectors each, 24 of the 32 registers of AVX-512 hold sums.
@@ -29,19 +33,6 @@ pub struct Product<'a, T> {
     pub next: Option<&'a [T]>,
 }
 
-/// Asks for the memory around a number to be brought into the cache.
-#[inline(always)]
-fn fetch<T>(value: &T) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch is a hint: it reads nothing that the program can see, and the address is that of a reference.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
-}
-
 /// Numbers in a line of the cache.
 const fn line<T>() -> usize {
     64 / size_of::<T>()
@@ -55,168 +46,128 @@ pub struct Target<'a, T> {
     pub copy: Option<&'a mut [T]>,
 }
 
-/// The product made for a precision.
-pub trait SmallKernel: Sized {
-    /// Carries out a product with states of `d` numbers; `scratch` is memory to work in.
-    fn small_product(d: usize, product: &Product<Self>, target: Target<Self>, scratch: &mut Vec<Self>);
+/// A product with states of `d` numbers.
+struct Small<'a, 'b, T> {
+    d: usize,
+    product: &'a Product<'b, T>,
+    target: Target<'a, T>,
+    /// Memory for the states of some samples.
+    scratch: &'a mut Vec<T>,
 }
 
-macro_rules! kernel {
-    ($scalar:ty, $vector:ident, $lanes:ident, $splat:ident, $mul_add:ident, $mul:ident, $sub:ident) => {
-        impl SmallKernel for $scalar {
-            fn small_product(
-                d: usize,
-                product: &Product<$scalar>,
-                target: Target<$scalar>,
-                scratch: &mut Vec<$scalar>,
-            ) {
-                struct Task<'a, 'b>(usize, &'a Product<'b, $scalar>, Target<'a, $scalar>, &'a mut Vec<$scalar>);
-                impl WithSimd for Task<'_, '_> {
-                    type Output = ();
-                    #[inline(always)]
-                    fn with_simd<S: Simd>(self, simd: S) {
-                        let Self(d, product, target, scratch) = self;
-                        if d % S::$lanes == 0 {
-                            run(simd, d, product, target, scratch);
-                        } else {
-                            plain(d, product, target);
-                        }
-                    }
-                }
-
-                #[inline(always)]
-                fn run<S: Simd>(
-                    simd: S,
-                    d: usize,
-                    product: &Product<$scalar>,
-                    mut target: Target<$scalar>,
-                    scratch: &mut Vec<$scalar>,
-                ) {
-                    scratch.clear();
-                    scratch.resize(STATES * d, 0.0);
-                    // The next block comes in equal pieces, one with every group of states: faster than that memory does not deliver.
-                    let groups = product.users.len().div_ceil(STATES).max(1);
-                    let piece = (d * d).div_ceil(groups).next_multiple_of(line::<$scalar>());
-                    let mut pieces = product.next.unwrap_or(&[]).chunks(piece);
-                    for users in product.users.chunks(STATES) {
-                        let next = pieces.next().unwrap_or(&[]);
-                        gather(simd, d, product, users, scratch);
-                        match users.len() {
-                            6 => columns::<S, 6>(simd, d, product, users, scratch, next, &mut target),
-                            5 => columns::<S, 5>(simd, d, product, users, scratch, next, &mut target),
-                            4 => columns::<S, 4>(simd, d, product, users, scratch, next, &mut target),
-                            3 => columns::<S, 3>(simd, d, product, users, scratch, next, &mut target),
-                            2 => columns::<S, 2>(simd, d, product, users, scratch, next, &mut target),
-                            _ => columns::<S, 1>(simd, d, product, users, scratch, next, &mut target),
-                        }
-                    }
-                }
-
-                /// The states of some samples, one after the other.
-                #[inline(always)]
-                fn gather<S: Simd>(
-                    simd: S,
-                    d: usize,
-                    product: &Product<$scalar>,
-                    users: &[u32],
-                    scratch: &mut [$scalar],
-                ) {
-                    for (to, &user) in scratch.chunks_exact_mut(d).zip(users) {
-                        let start = user as usize * d;
-                        let from = &product.states[start..][..d];
-                        match product.minus {
-                            None => to.copy_from_slice(from),
-                            Some(minus) => {
-                                let to: &mut [S::$vector] = bytemuck::cast_slice_mut(to);
-                                let from: &[S::$vector] = bytemuck::cast_slice(from);
-                                let minus: &[S::$vector] = bytemuck::cast_slice(&minus[start..][..d]);
-                                for ((t, &f), &m) in to.iter_mut().zip(from).zip(minus) {
-                                    *t = simd.$sub(f, m);
-                                }
-                            }
-                        }
-                    }
-                }
-
-                #[inline(always)]
-                fn columns<S: Simd, const U: usize>(
-                    simd: S,
-                    d: usize,
-                    product: &Product<$scalar>,
-                    users: &[u32],
-                    states: &[$scalar],
-                    mut next: &[$scalar],
-                    target: &mut Target<$scalar>,
-                ) {
-                    let vectors = d / S::$lanes;
-                    let mut first = 0;
-                    while first + VECTORS <= vectors {
-                        tile::<S, U, VECTORS>(simd, product, users, states, first, std::mem::take(&mut next), target);
-                        first += VECTORS;
-                    }
-                    while first < vectors {
-                        tile::<S, U, 1>(simd, product, users, states, first, std::mem::take(&mut next), target);
-                        first += 1;
-                    }
-                }
-
-                #[inline(always)]
-                fn tile<S: Simd, const U: usize, const V: usize>(
-                    simd: S,
-                    product: &Product<$scalar>,
-                    users: &[u32],
-                    states: &[$scalar],
-                    first: usize,
-                    next: &[$scalar],
-                    target: &mut Target<$scalar>,
-                ) {
-                    let d = states.len() / STATES;
-                    let block: &[S::$vector] = bytemuck::cast_slice(product.block);
-                    let rows: [&[$scalar]; U] = std::array::from_fn(|u| &states[u * d..][..d]);
-                    let lines_per_row = next.len().div_ceil(line::<$scalar>()).div_ceil(d);
-                    let mut sums = [[simd.$splat(0.0); V]; U];
-                    for (k, row) in block.chunks_exact(d / S::$lanes).take(d).enumerate() {
-                        let row = &row[first..][..V];
-                        for l in 0..lines_per_row {
-                            if let Some(value) = next.get((k * lines_per_row + l) * line::<$scalar>()) {
-                                fetch(value);
-                            }
-                        }
-                        for u in 0..U {
-                            let factor = simd.$splat(rows[u][k]);
-                            for v in 0..V {
-                                sums[u][v] = simd.$mul_add(factor, row[v], sums[u][v]);
-                            }
-                        }
-                    }
-                    let weight = simd.$splat(product.weight);
-                    for u in 0..U {
-                        let span = users[u] as usize * d + first * S::$lanes;
-                        for v in 0..V {
-                            sums[u][v] = simd.$mul(weight, sums[u][v]);
-                        }
-                        if let Some((sum, sign)) = &mut target.sum {
-                            let sign = simd.$splat(*sign);
-                            let sum: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut sum[span..][..V * S::$lanes]);
-                            for v in 0..V {
-                                sum[v] = simd.$mul_add(sign, sums[u][v], sum[v]);
-                            }
-                        }
-                        if let Some(copy) = &mut target.copy {
-                            let copy: &mut [S::$vector] = bytemuck::cast_slice_mut(&mut copy[span..][..V * S::$lanes]);
-                            copy.copy_from_slice(&sums[u]);
-                        }
-                    }
-                }
-
-                pulp::Arch::new().dispatch(Task(d, product, target, scratch))
+impl<T: Real> WithSimd for Small<'_, '_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let (d, product) = (self.d, self.product);
+        if d % T::lanes::<S>() != 0 {
+            return plain(d, product, self.target);
+        }
+        self.scratch.clear();
+        self.scratch.resize(STATES * d, T::ZERO);
+        // The next block comes in equal pieces, one with every group of states: faster than that memory does not deliver.
+        let groups = product.users.len().div_ceil(STATES).max(1);
+        let piece = (d * d).div_ceil(groups).next_multiple_of(line::<T>());
+        let mut pieces = product.next.unwrap_or(&[]).chunks(piece);
+        for users in product.users.chunks(STATES) {
+            let next = pieces.next().unwrap_or(&[]);
+            self.collect(simd, users);
+            match users.len() {
+                6 => self.columns::<S, 6>(simd, users, next),
+                5 => self.columns::<S, 5>(simd, users, next),
+                4 => self.columns::<S, 4>(simd, users, next),
+                3 => self.columns::<S, 3>(simd, users, next),
+                2 => self.columns::<S, 2>(simd, users, next),
+                _ => self.columns::<S, 1>(simd, users, next),
             }
         }
-    };
+    }
 }
 
-kernel!(f32, f32s, F32_LANES, splat_f32s, mul_add_f32s, mul_f32s, sub_f32s);
-kernel!(f64, f64s, F64_LANES, splat_f64s, mul_add_f64s, mul_f64s, sub_f64s);
+impl<T: Real> Small<'_, '_, T> {
+    /// The states of some samples, one after the other.
+    #[inline(always)]
+    fn collect<S: Simd>(&mut self, simd: S, users: &[u32]) {
+        let d = self.d;
+        for (to, &user) in self.scratch.chunks_exact_mut(d).zip(users) {
+            let start = user as usize * d;
+            let from = &self.product.states[start..][..d];
+            match self.product.minus {
+                None => to.copy_from_slice(from),
+                Some(minus) => {
+                    let to: &mut [T::Vector<S>] = bytemuck::cast_slice_mut(to);
+                    let from: &[T::Vector<S>] = bytemuck::cast_slice(from);
+                    let minus: &[T::Vector<S>] = bytemuck::cast_slice(&minus[start..][..d]);
+                    for ((t, &f), &m) in to.iter_mut().zip(from).zip(minus) {
+                        *t = T::minus(simd, f, m);
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn columns<S: Simd, const U: usize>(&mut self, simd: S, users: &[u32], mut next: &[T]) {
+        let vectors = self.d / T::lanes::<S>();
+        let mut first = 0;
+        while first + VECTORS <= vectors {
+            self.tile::<S, U, VECTORS>(simd, users, first, std::mem::take(&mut next));
+            first += VECTORS;
+        }
+        while first < vectors {
+            self.tile::<S, U, 1>(simd, users, first, std::mem::take(&mut next));
+            first += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn tile<S: Simd, const U: usize, const V: usize>(&mut self, simd: S, users: &[u32], first: usize, next: &[T]) {
+        let (d, lanes) = (self.d, T::lanes::<S>());
+        let lines_per_row = next.len().div_ceil(line::<T>()).div_ceil(d);
+        let mut sums = [[T::splat(simd, T::ZERO); V]; U];
+        let factors = Factors {
+            left: self.scratch,
+            from: 0,
+            across: d,
+            along: 1,
+            right: self.product.block,
+            starts: std::array::from_fn(|v| (first + v) * lanes),
+            stride: d / lanes,
+        };
+        accumulate(
+            simd,
+            d,
+            factors,
+            &mut sums,
+            #[inline(always)]
+            |k| {
+                for l in 0..lines_per_row {
+                    if let Some(value) = next.get((k * lines_per_row + l) * line::<T>()) {
+                        prefetch(value);
+                    }
+                }
+            },
+        );
+        let weight = T::splat(simd, self.product.weight);
+        for u in 0..U {
+            let span = users[u] as usize * d + first * lanes;
+            for v in 0..V {
+                sums[u][v] = T::times(simd, weight, sums[u][v]);
+            }
+            if let Some((sum, sign)) = &mut self.target.sum {
+                let sign = T::splat(simd, *sign);
+                let sum: &mut [T::Vector<S>] = bytemuck::cast_slice_mut(&mut sum[span..][..V * lanes]);
+                for v in 0..V {
+                    sum[v] = T::mul_add(simd, sign, sums[u][v], sum[v]);
+                }
+            }
+            if let Some(copy) = &mut self.target.copy {
+                let copy: &mut [T::Vector<S>] = bytemuck::cast_slice_mut(&mut copy[span..][..V * lanes]);
+                copy.copy_from_slice(&sums[u]);
+            }
+        }
+    }
+}
 
 /// The same for any d, and what the others are tested against.
 #[inline(always)]
@@ -242,7 +193,7 @@ fn plain<T: Real>(d: usize, product: &Product<T>, mut target: Target<T>) {
 
 /// The product in either precision.
 pub fn multiply<T: Real>(d: usize, product: &Product<T>, target: Target<T>, scratch: &mut Vec<T>) {
-    T::small_product(d, product, target, scratch);
+    pulp::Arch::new().dispatch(Small { d, product, target, scratch });
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::linalg::buffer::Buffer;
 use crate::linalg::gathered::{Sizes, Term, gather};
 use crate::linalg::outer::{Pair, outer};
-use crate::linalg::{Real, by_pieces, transposed_blocks, vectorised};
+use crate::linalg::{Real, swap_leading, transposed_blocks, vectorised};
 use crate::operation::{Operation, Seen, operate};
 use burn::tensor::{Tensor, activation::softmax};
 use rayon::prelude::*;
@@ -99,10 +99,7 @@ impl<T: Real> Affinity<T> {
                 gather(sizes, &[term], features, &self.block, result);
             }
             let last = self.nodes - (padded - PANEL);
-            vectorised(
-                #[inline(always)]
-                || exponentials(stripe, &mut self.shares[first..first + rows], last, &kinds.counts),
-            );
+            vectorised!(exponentials(stripe, &mut self.shares[first..first + rows], last, &kinds.counts));
         }
     }
 
@@ -254,21 +251,6 @@ fn pick<T: Real>(values: &[T], samples: usize, sample: usize, d: usize) -> Vec<T
     rows.flat_map(|row| &row[sample * d..(sample + 1) * d]).copied().collect()
 }
 
-/// The samples' parts as nodes x samples x d.
-fn join<T: Real>(parts: &[Vec<T>], nodes: usize, d: usize) -> Vec<T> {
-    let samples = parts.len();
-    by_pieces(
-        nodes * samples * d,
-        samples * d,
-        || (),
-        |(), node, row| {
-            for (own, part) in row.chunks_exact_mut(d).zip(parts) {
-                own.copy_from_slice(&part[node * d..(node + 1) * d]);
-            }
-        },
-    )
-}
-
 /// One sample: its kinds of pixels, and what happens to them.
 struct Sample<T: Real> {
     kinds: Kinds<T>,
@@ -335,7 +317,7 @@ impl Operation<3> for NonlocalSteps {
         };
         let samples = (0..self.samples(inputs[0])).into_par_iter();
         let parts: Vec<Vec<T>> = samples.map_init(|| Affinity::new(nodes), one).collect();
-        (join(&parts, nodes, d), ())
+        (swap_leading(&parts.concat(), parts.len(), nodes, d), ())
     }
 
     fn backward<T: Real>(&self, Seen { inputs, gradient, .. }: Seen<T, (), 3>) -> [Option<Vec<T>>; 3] {
@@ -370,6 +352,6 @@ impl Operation<3> for NonlocalSteps {
         for own in matrices {
             total.iter_mut().zip(own).for_each(|(t, o)| *t += o);
         }
-        [Some(join(&parts, nodes, d)), Some(total), None]
+        [Some(swap_leading(&parts.concat(), parts.len(), nodes, d)), Some(total), None]
     }
 }

@@ -1,7 +1,7 @@
 //! The pointwise layers of image networks: from channels to features, activations, and from features to the rows of a dense layer.
 
 use crate::engine::Engine;
-use crate::linalg::{Real, by_pieces, swap_leading, vectorised};
+use crate::linalg::{Real, each_piece, swap_leading, vectorised};
 use crate::operation::{Operation, Seen, operate};
 use burn::tensor::Tensor;
 use burn::tensor::activation::{relu, tanh};
@@ -94,34 +94,18 @@ impl Operation<1> for Activate {
     }
 
     fn forward<T: Real>(&self, [state]: [&[T]; 1], _: bool) -> (Vec<T>, ()) {
-        let result = by_pieces(
-            state.len(),
-            PIECE,
-            || (),
-            |(), index, result| {
-                let values = &state[index * PIECE..index * PIECE + result.len()];
-                vectorised(
-                    #[inline(always)]
-                    || activate_piece(self.0, result, values),
-                );
-            },
-        );
+        let result = each_piece(state.len(), PIECE, |index, result| {
+            let values = &state[index * PIECE..index * PIECE + result.len()];
+            vectorised!(activate_piece(self.0, result, values));
+        });
         (result, ())
     }
 
     fn backward<T: Real>(&self, Seen { output, gradient, .. }: Seen<T, (), 1>) -> [Option<Vec<T>>; 1] {
-        let result = by_pieces(
-            output.len(),
-            PIECE,
-            || (),
-            |(), index, result| {
-                let part = index * PIECE..index * PIECE + result.len();
-                vectorised(
-                    #[inline(always)]
-                    || activate_piece_gradients(self.0, result, &output[part.clone()], &gradient[part]),
-                );
-            },
-        );
+        let result = each_piece(output.len(), PIECE, |index, result| {
+            let part = index * PIECE..index * PIECE + result.len();
+            vectorised!(activate_piece_gradients(self.0, result, &output[part.clone()], &gradient[part]));
+        });
         [Some(result)]
     }
 }
@@ -177,18 +161,10 @@ impl Operation<3> for Lift {
         let Self { nodes, samples, channels, d } = *self;
         let columns: Vec<T> = (0..channels * d).map(|i| weight[i % d * channels + i / d]).collect();
         let (pixel, node) = (samples * channels, samples * d);
-        let result = by_pieces(
-            nodes * node,
-            node,
-            || (),
-            |(), x, result| {
-                let images = &images[x * pixel..(x + 1) * pixel];
-                vectorised(
-                    #[inline(always)]
-                    || lift_node(result, images, &columns, &place[x * d..(x + 1) * d]),
-                );
-            },
-        );
+        let result = each_piece(nodes * node, node, |x, result| {
+            let images = &images[x * pixel..(x + 1) * pixel];
+            vectorised!(lift_node(result, images, &columns, &place[x * d..(x + 1) * d]));
+        });
         (result, ())
     }
 
@@ -203,10 +179,7 @@ impl Operation<3> for Lift {
             .map(|(x, place)| {
                 let mut columns = vec![T::ZERO; channels * d];
                 let (gradient, images) = (&gradient[x * node..(x + 1) * node], &images[x * pixel..(x + 1) * pixel]);
-                vectorised(
-                    #[inline(always)]
-                    || lift_node_gradients(gradient, images, &mut columns, place),
-                );
+                vectorised!(lift_node_gradients(gradient, images, &mut columns, place));
                 columns
             })
             .collect();
@@ -217,19 +190,14 @@ impl Operation<3> for Lift {
             }
         }
         let images_gradient = wanted[0].then(|| {
-            by_pieces(
-                nodes * pixel,
-                pixel,
-                || (),
-                |(), x, result| {
-                    let gradient = &gradient[x * node..(x + 1) * node];
-                    for (row, result) in gradient.chunks_exact(d).zip(result.chunks_exact_mut(channels)) {
-                        for (&g, weights) in row.iter().zip(weight.chunks_exact(channels)) {
-                            result.iter_mut().zip(weights).for_each(|(r, &w)| *r += g * w);
-                        }
+            each_piece(nodes * pixel, pixel, |x, result| {
+                let gradient = &gradient[x * node..(x + 1) * node];
+                for (row, result) in gradient.chunks_exact(d).zip(result.chunks_exact_mut(channels)) {
+                    for (&g, weights) in row.iter().zip(weight.chunks_exact(channels)) {
+                        result.iter_mut().zip(weights).for_each(|(r, &w)| *r += g * w);
                     }
-                },
-            )
+                }
+            })
         });
         [images_gradient, Some(weight_gradient), Some(place_gradient)]
     }

@@ -1,7 +1,7 @@
 //! Linear maps from the pixels of one resolution to those of another, applied to every sample and channel.
 
 use crate::engine::Engine;
-use crate::linalg::{Real, by_pieces, vectorised};
+use crate::linalg::{Real, each_piece, vectorised};
 use crate::operation::{Operation, Seen, operate};
 use burn::tensor::{Tensor, TensorData};
 use std::sync::Arc;
@@ -127,25 +127,17 @@ impl PixelMap {
 fn multiply<T: Real>(rows: &Mixtures, input: &[T], length: usize) -> Vec<T> {
     // Short rows some at a time: a task must be worth its while.
     let together = 2048usize.div_ceil(length.max(1));
-    by_pieces(
-        rows.0.len() * length,
-        together * length,
-        || (),
-        |(), index, result| {
-            vectorised(
-                #[inline(always)]
-                || {
-                    for (result, row) in result.chunks_exact_mut(length).zip(&rows.0[index * together..]) {
-                        for &(source, weight) in row {
-                            let weight = T::of(weight);
-                            let values = &input[source * length..(source + 1) * length];
-                            result.iter_mut().zip(values).for_each(|(r, &v)| *r += weight * v);
-                        }
-                    }
-                },
-            );
-        },
-    )
+    each_piece(rows.0.len() * length, together * length, |index, result| {
+        vectorised!({
+            for (result, row) in result.chunks_exact_mut(length).zip(&rows.0[index * together..]) {
+                for &(source, weight) in row {
+                    let weight = T::of(weight);
+                    let values = &input[source * length..(source + 1) * length];
+                    result.iter_mut().zip(values).for_each(|(r, &v)| *r += weight * v);
+                }
+            }
+        });
+    })
 }
 
 impl Operation<1> for PixelMap {

@@ -148,15 +148,12 @@ impl Adam {
             .zip(second.par_chunks_mut(PIECE))
             .zip(gradient.par_chunks(PIECE))
             .for_each(|(((values, first), second), gradient)| {
-                vectorised(
-                    #[inline(always)]
-                    || {
-                        for (((v, m), s), &g) in values.iter_mut().zip(first).zip(second).zip(gradient) {
-                            let direction = self.direction(g, m, s);
-                            *v -= self.rate * direction + self.decay * *v;
-                        }
-                    },
-                )
+                vectorised!({
+                    for (((v, m), s), &g) in values.iter_mut().zip(first).zip(second).zip(gradient) {
+                        let direction = self.direction(g, m, s);
+                        *v -= self.rate * direction + self.decay * *v;
+                    }
+                })
             });
     }
 }

@@ -92,14 +92,11 @@ impl Soap {
         let mut direction = self.turn(&gradient, true);
         let moments = first.par_chunks_mut(PIECE).zip(second.par_chunks_mut(PIECE));
         direction.par_chunks_mut(PIECE).zip(moments).for_each(|(direction, (first, second))| {
-            vectorised(
-                #[inline(always)]
-                || {
-                    for ((d, m), s) in direction.iter_mut().zip(first).zip(second) {
-                        *d = adam.direction(*d, m, s);
-                    }
-                },
-            )
+            vectorised!({
+                for ((d, m), s) in direction.iter_mut().zip(first).zip(second) {
+                    *d = adam.direction(*d, m, s);
+                }
+            })
         });
         let direction = self.turn(&direction, false);
         let (weight, bias) = values.split_at_mut(rows * self.inputs);

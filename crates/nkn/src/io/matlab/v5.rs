@@ -309,17 +309,6 @@ fn class(flags: u32) -> String {
 
 /// The numbers among the types of elements.
 fn number(kind: u32) -> Option<Number> {
-    Some(match kind {
-        1 => Number::I8,
-        2 => Number::U8,
-        3 => Number::I16,
-        4 => Number::U16,
-        5 => Number::I32,
-        6 => Number::U32,
-        7 => Number::F32,
-        9 => Number::F64,
-        12 => Number::I64,
-        13 => Number::U64,
-        _ => return None,
-    })
+    const NAMES: [&str; 14] = ["", "i1", "u1", "i2", "u2", "i4", "u4", "f4", "", "f8", "", "", "i8", "u8"];
+    Number::named(NAMES.get(kind as usize)?)
 }

@@ -171,25 +171,13 @@ fn storage(path: &Path, length: u64, name: &str, dataset: &Dataset) -> Result<(u
 
 /// How the numbers of a dataset are stored, and whether their first byte is the largest.
 fn number(kind: &Datatype) -> Option<(Number, bool)> {
-    let (number, order) = match kind {
-        Datatype::FloatingPoint { size: 4, byte_order, .. } => (Number::F32, byte_order),
-        Datatype::FloatingPoint { size: 8, byte_order, .. } => (Number::F64, byte_order),
-        Datatype::FixedPoint { size, byte_order, layout } => {
-            let number = match (size, layout.signed) {
-                (1, true) => Number::I8,
-                (1, false) => Number::U8,
-                (2, true) => Number::I16,
-                (2, false) => Number::U16,
-                (4, true) => Number::I32,
-                (4, false) => Number::U32,
-                (8, true) => Number::I64,
-                (8, false) => Number::U64,
-                _ => return None,
-            };
-            (number, byte_order)
-        }
+    let (letter, size, order) = match kind {
+        Datatype::FloatingPoint { size, byte_order, .. } => ('f', size, byte_order),
+        Datatype::FixedPoint { size, byte_order, layout } if layout.signed => ('i', size, byte_order),
+        Datatype::FixedPoint { size, byte_order, .. } => ('u', size, byte_order),
         _ => return None,
     };
+    let number = Number::named(&format!("{letter}{size}"))?;
     match order {
         DatatypeByteOrder::LittleEndian => Some((number, false)),
         DatatypeByteOrder::BigEndian => Some((number, true)),

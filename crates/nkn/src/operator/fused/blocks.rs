@@ -5,11 +5,12 @@
 //! to collect them, so that no two threads write to the same place and every sum has one order.
 
 use super::last_layer::{self, Layout};
-use super::{Gradients, Inputs, Saved, States, add_rows, from_nodes_first, nodes_first, pieces};
-use super::{reaction_of, relu, scaled_mask};
+use super::scaled_adjoint;
+use super::streamed::advance;
+use super::{Gradients, Inputs, Saved, States, by_node_or_shared, from_nodes_first, nodes_first, pieces, reaction_of};
 use crate::linalg::buffer::Buffer;
 use crate::linalg::small::{Product, Target, multiply};
-use crate::linalg::{Matrix, Real, gemm, transposed_blocks, vectorised};
+use crate::linalg::{Matrix, Real, add_rows, gemm, relu, transposed_blocks, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 
@@ -26,7 +27,6 @@ fn gather<T: Real>(result: &mut Vec<T>, users: &[u32], d: usize, at_y: &[T], dif
 
 pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, Saved<T>) {
     let (d, samples) = (plan.width, plan.samples());
-    let (carry, step) = (T::of(plan.update.carry()), T::of(plan.update.step()));
     let sign = T::of(plan.update.reaction_sign());
     let is_difference = plan.update.difference() != 0.0;
     let blocks = last_layer::forward(plan, &inputs, Layout::Columns);
@@ -58,14 +58,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
                     multiply(d, &product, Target { sum: Some((next, T::ONE)), copy: None }, scratch);
                 }
             }
-            vectorised(
-                #[inline(always)]
-                || {
-                    for (n, &h) in next.iter_mut().zip(at(x)) {
-                        *n = carry * h + step * *n;
-                    }
-                },
-            );
+            advance(plan, at(x), next);
             if plan.update.activates(layer, plan.depth) {
                 relu(next);
             }
@@ -88,9 +81,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
     let mut sent = Buffer::any(plan.edges() * node);
     for layer in (0..plan.depth).rev() {
         let scaled = &mut scaled[layer * length..(layer + 1) * length];
-        let activated =
-            plan.update.activates(layer, plan.depth).then(|| &states[(layer + 1) * length..(layer + 2) * length]);
-        scaled_mask(scaled, T::of(plan.update.step()), &adjoint, activated);
+        scaled_adjoint(plan, layer, &states, &adjoint, scaled);
         send(plan, &blocks, inputs.reaction, scaled, &mut sent, &mut adjoint);
         receive(plan, &sent, &mut adjoint);
     }
@@ -155,17 +146,14 @@ pub(super) fn keep_own<T: Real>(plan: &Plan, reaction: &[T], x: usize, scaled: &
 pub(super) fn receive<T: Real>(plan: &Plan, sent: &[T], adjoint: &mut [T]) {
     let node = plan.samples() * plan.width;
     adjoint.par_chunks_mut(node).enumerate().for_each(|(x, adjoint)| {
-        vectorised(
-            #[inline(always)]
-            || {
-                for &edge in plan.graph.of_source(x) {
-                    let sent = &sent[edge as usize * node..(edge as usize + 1) * node];
-                    for (a, &s) in adjoint.iter_mut().zip(sent) {
-                        *a += s;
-                    }
+        vectorised!({
+            for &edge in plan.graph.of_source(x) {
+                let sent = &sent[edge as usize * node..(edge as usize + 1) * node];
+                for (a, &s) in adjoint.iter_mut().zip(sent) {
+                    *a += s;
                 }
-            },
-        );
+            }
+        });
     });
 }
 
@@ -217,10 +205,5 @@ pub(super) fn reaction_gradient<T: Real>(
             gemm(gradient, T::ONE, sign, left.t(), right);
         }
     });
-    if reaction_length == d * d {
-        let mut sum = vec![T::ZERO; d * d];
-        add_rows(&mut sum, &gradients);
-        return sum;
-    }
-    gradients
+    by_node_or_shared(plan, gradients, reaction_length)
 }

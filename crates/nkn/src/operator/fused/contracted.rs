@@ -6,11 +6,10 @@
 //! memory beyond the features does not grow with the number of edges times d².
 
 use super::blocks::{keep_own, reaction_gradient, receive};
-use super::streamed::finish_node;
-use super::{Gradients, Inputs, Saved, States, add_rows, feature_width, from_nodes_first, nodes_first};
-use super::{relu, scaled_mask};
+use super::streamed::{edges_of, finish_node, weighted_differences};
+use super::{Gradients, Inputs, Saved, States, feature_width, from_nodes_first, nodes_first, scaled_adjoint};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, gemm, vectorised};
+use crate::linalg::{Matrix, Real, add_rows, gemm, relu, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -55,23 +54,14 @@ impl<'a, T: Real> Group<'a, T> {
 
     /// Collects w (h(y) - h(x)) and phi along the edges of x for one sample; returns the number of edges.
     fn gather(&mut self, h: &[T], x: usize, sample: usize) -> usize {
-        let (plan, d) = (self.plan, self.plan.width);
-        let node = plan.samples() * d;
-        let at = |n: usize| &h[n * node + sample * d..n * node + (sample + 1) * d];
-        let difference = T::of(plan.update.difference());
-        let first = plan.graph.offsets()[x];
-        self.differences.clear();
+        weighted_differences(self.plan, h, x, sample, &mut self.differences);
         self.gathered.clear();
-        let mut count = 0;
-        for (y, weight) in plan.graph.row(x) {
-            let weight = T::of(weight);
-            let pairs = at(y).iter().zip(at(x));
-            self.differences.extend(pairs.map(|(&y, &x)| weight * (y - difference * x)));
-            let row = plan.rows.row(first + count, sample);
+        let edges = edges_of(self.plan, &(x..x + 1));
+        for edge in edges.clone() {
+            let row = self.plan.rows.row(edge, sample);
             self.gathered.extend_from_slice(&self.features[row * self.width..(row + 1) * self.width]);
-            count += 1;
         }
-        count
+        edges.len()
     }
 
     /// Z and s of the given nodes.
@@ -139,9 +129,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
     let mut last_layer = vec![T::ZERO; inputs.last_layer.len()];
     for layer in (0..plan.depth).rev() {
         let scaled = &mut scaled[layer * length..(layer + 1) * length];
-        let activated =
-            plan.update.activates(layer, plan.depth).then(|| &saved.states[(layer + 1) * length..(layer + 2) * length]);
-        scaled_mask(scaled, T::of(plan.update.step()), &adjoint, activated);
+        scaled_adjoint(plan, layer, &saved.states, &adjoint, scaled);
         let h = &saved.states[layer * length..(layer + 1) * length];
         layer_backward(plan, &inputs, h, scaled, &mut sent, &mut by_edge, &mut last_layer);
         keep_at_targets(plan, inputs.reaction, scaled, &sent, &mut adjoint);
@@ -187,17 +175,14 @@ fn keep_at_targets<T: Real>(plan: &Plan, reaction: &[T], scaled: &[T], sent: &[T
     adjoint.par_chunks_mut(node).enumerate().for_each(|(x, adjoint)| {
         keep_own(plan, reaction, x, &scaled[x * node..(x + 1) * node], adjoint);
         if is_difference {
-            let edges = plan.graph.offsets()[x]..plan.graph.offsets()[x + 1];
-            vectorised(
-                #[inline(always)]
-                || {
-                    for sent in sent[edges.start * node..edges.end * node].chunks_exact(node) {
-                        for (a, &s) in adjoint.iter_mut().zip(sent) {
-                            *a -= s;
-                        }
+            let edges = edges_of(plan, &(x..x + 1));
+            vectorised!({
+                for sent in sent[edges.start * node..edges.end * node].chunks_exact(node) {
+                    for (a, &s) in adjoint.iter_mut().zip(sent) {
+                        *a -= s;
                     }
-                },
-            );
+                }
+            });
         }
     });
 }
@@ -222,7 +207,7 @@ fn layer_backward<T: Real>(
     let lane_nodes = plan.nodes().div_ceil(LANES).max(1);
     for start in (0..plan.nodes()).step_by(lane_nodes) {
         let targets = start..plan.nodes().min(start + lane_nodes);
-        let edges = plan.graph.offsets()[targets.start]..plan.graph.offsets()[targets.end];
+        let edges = edges_of(plan, &targets);
         let rows = plan.rows.slots(edges.clone());
         let (own_sent, rest) = sent.split_at_mut(edges.len() * node);
         sent = rest;

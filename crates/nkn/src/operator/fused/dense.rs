@@ -3,9 +3,9 @@
 //! Samples are independent, so a piece of the batch runs through all layers on one thread; the pieces do
 //! not depend on the number of threads.
 
-use super::{Gradients, Inputs, Saved, add_rows, last_layer, last_layer::Layout, mask, reaction_of, relu};
+use super::{Gradients, Inputs, Saved, last_layer, last_layer::Layout, reaction_of};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, gemm, vectorised};
+use crate::linalg::{Matrix, Real, add_rows, gemm, mask, relu, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 
@@ -45,14 +45,11 @@ pub(crate) fn assemble<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T]) -> Ve
 fn propagator<T: Real>(plan: &Plan, mut matrix: Vec<T>) -> Vec<T> {
     let size = plan.nodes() * plan.width;
     let (carry, step) = (T::of(plan.update.carry()), T::of(plan.update.step()));
-    vectorised(
-        #[inline(always)]
-        || {
-            for value in &mut matrix {
-                *value = step * *value;
-            }
-        },
-    );
+    vectorised!({
+        for value in &mut matrix {
+            *value = step * *value;
+        }
+    });
     for row in 0..size {
         matrix[row * size + row] += carry;
     }

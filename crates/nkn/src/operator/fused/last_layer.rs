@@ -5,10 +5,10 @@
 //! changes nothing but the time. The weight is used transposed, features x outputs: its active part is then a set of whole rows,
 //! gathered tile by tile of the outputs so that it stays in the second-level cache.
 
-use super::{Inputs, add_rows, feature_width};
+use super::{Inputs, feature_width};
 use crate::kernel::Active;
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, gemm, gemm_parallel, gemm_strided, transpose, vectorised};
+use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_parallel, gemm_strided, transpose, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -187,20 +187,17 @@ fn scalar_backward<T: Real>(
         .zip(blocks.par_chunks(PIECE))
         .map(|((gradient, features), blocks)| {
             let mut sum = vec![T::ZERO; width + 1];
-            vectorised(
-                #[inline(always)]
-                || {
-                    let rows = gradient.chunks_exact_mut(width).zip(features.chunks_exact(width));
-                    for ((gradient, features), &block) in rows.zip(blocks) {
-                        let (weights, bias) = sum.split_at_mut(width);
-                        bias[0] += block;
-                        for (((g, s), &f), &w) in gradient.iter_mut().zip(weights).zip(features).zip(weight) {
-                            *g = block * w;
-                            *s += block * f;
-                        }
+            vectorised!({
+                let rows = gradient.chunks_exact_mut(width).zip(features.chunks_exact(width));
+                for ((gradient, features), &block) in rows.zip(blocks) {
+                    let (weights, bias) = sum.split_at_mut(width);
+                    bias[0] += block;
+                    for (((g, s), &f), &w) in gradient.iter_mut().zip(weights).zip(features).zip(weight) {
+                        *g = block * w;
+                        *s += block * f;
                     }
-                },
-            );
+                }
+            });
             sum
         })
         .collect();

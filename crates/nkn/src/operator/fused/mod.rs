@@ -9,7 +9,7 @@ pub(super) mod streamed;
 
 use super::plan::{Order, Plan};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Real, copied, copy_into, swap_leading, vectorised};
+use crate::linalg::{Real, add_rows, copied, copy_into, mask, swap_leading, vectorised};
 use std::borrow::Cow;
 
 /// The numbers that an evolution works on, in the layouts of the operation's documentation.
@@ -118,60 +118,27 @@ fn reaction_of<'a, T>(plan: &Plan, reaction: &'a [T], node: usize) -> &'a [T] {
     if reaction.len() == size { reaction } else { &reaction[node * size..(node + 1) * size] }
 }
 
-/// Adds the rows of a matrix to a vector, in order.
-fn add_rows<T: Real>(sum: &mut [T], rows: &[T]) {
-    vectorised(
-        #[inline(always)]
-        || {
-            for row in rows.chunks_exact(sum.len()) {
-                for (s, &r) in sum.iter_mut().zip(row) {
-                    *s += r;
-                }
-            }
-        },
-    )
+/// The derivatives of the nodes' reaction matrices, or their sum when all nodes share one matrix of this length.
+fn by_node_or_shared<T: Real>(plan: &Plan, gradients: Vec<T>, length: usize) -> Vec<T> {
+    if length != plan.width * plan.width {
+        return gradients;
+    }
+    let mut sum = vec![T::ZERO; length];
+    add_rows(&mut sum, &gradients);
+    sum
 }
 
-fn relu<T: Real>(values: &mut [T]) {
-    vectorised(
-        #[inline(always)]
-        || {
-            for v in values {
-                *v = if *v > T::ZERO { *v } else { T::ZERO };
-            }
-        },
-    )
-}
-
-/// Zero where `activated` is.
-fn mask<T: Real>(gradient: &mut [T], activated: &[T]) {
-    vectorised(
-        #[inline(always)]
-        || {
-            for (g, &a) in gradient.iter_mut().zip(activated) {
-                *g = if a > T::ZERO { *g } else { T::ZERO };
-            }
-        },
-    )
-}
-
-/// `result = scale * gradient`, where `activated` is positive if given, else zero.
-fn scaled_mask<T: Real>(result: &mut [T], scale: T, gradient: &[T], activated: Option<&[T]>) {
-    vectorised(
-        #[inline(always)]
-        || match activated {
-            None => {
-                for (r, &g) in result.iter_mut().zip(gradient) {
-                    *r = scale * g;
-                }
-            }
-            Some(activated) => {
-                for ((r, &g), &a) in result.iter_mut().zip(gradient).zip(activated) {
-                    *r = if a > T::ZERO { scale * g } else { T::ZERO };
-                }
-            }
-        },
-    )
+/// What a layer's adjoint is made of: the step times the derivative with respect to its output, before the activation.
+fn scaled_adjoint<T: Real>(plan: &Plan, layer: usize, states: &[T], adjoint: &[T], scaled: &mut [T]) {
+    let step = T::of(plan.update.step());
+    vectorised!({
+        for (s, &a) in scaled.iter_mut().zip(adjoint) {
+            *s = step * a;
+        }
+    });
+    if plan.update.activates(layer, plan.depth) {
+        mask(scaled, &states[(layer + 1) * adjoint.len()..][..adjoint.len()]);
+    }
 }
 
 /// Values in the plan's layout as nodes x samples x d.

@@ -4,12 +4,12 @@
 //! the diagonal. States are nodes x samples x d. The adjoint is the same sum with transposed blocks, taken by source; the
 //! derivative of a block is one product over all layers and samples.
 
-use super::{Gradients, Inputs, Saved, States, add_rows, from_nodes_first, last_layer, last_layer::Layout};
-use super::{mask, nodes_first, reaction_of, relu};
+use super::last_layer::{self, Layout};
+use super::{Gradients, Inputs, Saved, States, by_node_or_shared, from_nodes_first, nodes_first, reaction_of};
 use crate::linalg::buffer::Buffer;
 use crate::linalg::gathered::{Merged, Sizes, Term, gather, gather_two};
 use crate::linalg::outer::{Pair, Triple, outer, outer_three};
-use crate::linalg::{Real, copy_into, transposed_blocks, vectorised};
+use crate::linalg::{Real, add_rows, copy_into, mask, relu, transposed_blocks, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 
@@ -26,10 +26,7 @@ fn scale_blocks<T: Real>(plan: &Plan, blocks: &mut [T]) {
     let step = plan.update.step();
     blocks.par_chunks_mut(plan.width * plan.width).zip(plan.graph.weights()).for_each(|(block, &weight)| {
         let factor = T::of(step * weight);
-        vectorised(
-            #[inline(always)]
-            || block.iter_mut().for_each(|value| *value = factor * *value),
-        );
+        vectorised!(block.iter_mut().for_each(|value| *value = factor * *value));
     });
 }
 
@@ -51,16 +48,13 @@ fn diagonal<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T], layout: Layout) 
             return;
         }
         let edges = plan.graph.offsets()[x]..plan.graph.offsets()[x + 1];
-        vectorised(
-            #[inline(always)]
-            || {
-                for block in blocks[edges.start * d * d..edges.end * d * d].chunks_exact(d * d) {
-                    for (o, &b) in own.iter_mut().zip(block) {
-                        *o -= difference * b;
-                    }
+        vectorised!({
+            for block in blocks[edges.start * d * d..edges.end * d * d].chunks_exact(d * d) {
+                for (o, &b) in own.iter_mut().zip(block) {
+                    *o -= difference * b;
                 }
-            },
-        );
+            }
+        });
     });
     result
 }
@@ -202,23 +196,15 @@ fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T], reaction_le
                 }
                 for (block, (_, weight)) in blocks.chunks_exact_mut(size).zip(edges) {
                     let factor = T::of(step * weight);
-                    vectorised(
-                        #[inline(always)]
-                        || {
-                            for (b, &o) in block.iter_mut().zip(&*own) {
-                                *b = factor * (*b - difference * o);
-                            }
-                        },
-                    );
+                    vectorised!({
+                        for (b, &o) in block.iter_mut().zip(&*own) {
+                            *b = factor * (*b - difference * o);
+                        }
+                    });
                 }
             }
             own.iter_mut().for_each(|value| *value = sign * *value);
         },
     );
-    if reaction_length == size {
-        let mut sum = vec![T::ZERO; size];
-        add_rows(&mut sum, &reaction);
-        return (blocks, sum);
-    }
-    (blocks, reaction)
+    (blocks, by_node_or_shared(plan, reaction, reaction_length))
 }

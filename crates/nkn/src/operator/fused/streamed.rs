@@ -8,10 +8,10 @@
 //! lasts, and evaluated again in every layer beyond that.
 
 use super::last_layer::{Layout, transposed};
-use super::{States, reaction_of, relu};
+use super::{States, reaction_of};
 use crate::kernel::{Active, MlpShape, evaluate};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, gemm, vectorised};
+use crate::linalg::{Matrix, Real, gemm, relu, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -71,7 +71,7 @@ impl<T: Real> Features<T> {
     }
 }
 
-fn edges_of(plan: &Plan, nodes: &Range<usize>) -> Range<usize> {
+pub(super) fn edges_of(plan: &Plan, nodes: &Range<usize>) -> Range<usize> {
     plan.graph.offsets()[nodes.start]..plan.graph.offsets()[nodes.end]
 }
 
@@ -196,7 +196,7 @@ fn integrate<T: Real>(
 }
 
 /// w (h(y) - h(x)) of one sample along the edges of x.
-fn weighted_differences<T: Real>(plan: &Plan, h: &[T], x: usize, sample: usize, result: &mut Vec<T>) {
+pub(super) fn weighted_differences<T: Real>(plan: &Plan, h: &[T], x: usize, sample: usize, result: &mut Vec<T>) {
     let d = plan.width;
     let node = plan.samples() * d;
     let at = |n: usize| &h[n * node + sample * d..n * node + (sample + 1) * d];
@@ -211,15 +211,17 @@ fn weighted_differences<T: Real>(plan: &Plan, h: &[T], x: usize, sample: usize, 
 /// From the bracket without the reaction to the next state of a node.
 pub(super) fn finish_node<T: Real>(plan: &Plan, reaction: &[T], x: usize, h: &[T], next: &mut [T]) {
     let d = plan.width;
-    let (carry, step) = (T::of(plan.update.carry()), T::of(plan.update.step()));
     let reaction = Matrix::new(reaction_of(plan, reaction, x), d, d);
     gemm(next, T::ONE, T::of(plan.update.reaction_sign()), Matrix::new(h, plan.samples(), d), reaction.t());
-    vectorised(
-        #[inline(always)]
-        || {
-            for (n, &h) in next.iter_mut().zip(h) {
-                *n = carry * h + step * *n;
-            }
-        },
-    );
+    advance(plan, h, next);
+}
+
+/// From the whole bracket to the next state, before the activation.
+pub(super) fn advance<T: Real>(plan: &Plan, h: &[T], next: &mut [T]) {
+    let (carry, step) = (T::of(plan.update.carry()), T::of(plan.update.step()));
+    vectorised!({
+        for (n, &h) in next.iter_mut().zip(h) {
+            *n = carry * h + step * *n;
+        }
+    });
 }

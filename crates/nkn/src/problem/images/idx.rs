@@ -14,44 +14,25 @@ const LIMIT: u128 = 1 << 30;
 
 /// What a file is expected to hold.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    Images,
-    Labels,
-}
-
-impl Kind {
-    fn magic(self) -> u32 {
-        match self {
-            Self::Images => 2051,
-            Self::Labels => 2049,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Images => "images",
-            Self::Labels => "labels",
-        }
-    }
-
+struct Kind {
+    name: &'static str,
+    magic: u32,
     /// The number of sizes after the magic number.
-    fn dimensions(self) -> usize {
-        match self {
-            Self::Images => 3,
-            Self::Labels => 1,
-        }
-    }
+    dimensions: usize,
 }
+
+const IMAGES: Kind = Kind { name: "images", magic: 2051, dimensions: 3 };
+const LABELS: Kind = Kind { name: "labels", magic: 2049, dimensions: 1 };
 
 /// Reads a pair of idx files, each plain or compressed.
 pub fn read_idx(images: &Path, labels: &Path) -> Result<Images> {
-    let (sizes, pixels) = read(images, Kind::Images)?;
+    let (sizes, pixels) = read(images, IMAGES)?;
     let (count, side) = (sizes[0], sizes[1]);
     if sizes[2] != side {
         let problem = format!("holds images of {side} x {} pixels, expected square ones", sizes[2]);
         return Err(Error::file(images, problem, "crop or resize them to squares"));
     }
-    let (label_sizes, classes) = read(labels, Kind::Labels)?;
+    let (label_sizes, classes) = read(labels, LABELS)?;
     if label_sizes[0] != count {
         let problem = format!("holds {} labels, but {} holds {count} images", label_sizes[0], images.display());
         return Err(Error::file(labels, problem, "use two files of the same set: both train-... or both t10k-..."));
@@ -66,10 +47,10 @@ pub fn read_idx(images: &Path, labels: &Path) -> Result<Images> {
 /// The sizes and the content of one file.
 fn read(path: &Path, kind: Kind) -> Result<(Vec<usize>, Vec<u8>)> {
     let mut source = Source::open(path)?;
-    let length = 4 * (1 + kind.dimensions());
+    let length = 4 * (1 + kind.dimensions);
     let header = source.take(length as u64)?;
     let numbers: Vec<u32> = header.chunks_exact(4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]])).collect();
-    if numbers.first() != Some(&kind.magic()) {
+    if numbers.first() != Some(&kind.magic) {
         return Err(wrong_magic(path, kind, &header));
     }
     if header.len() < length {
@@ -80,12 +61,12 @@ fn read(path: &Path, kind: Kind) -> Result<(Vec<usize>, Vec<u8>)> {
     let shape = sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
     let claimed: u128 = sizes.iter().map(|&size| size as u128).product();
     if claimed == 0 || claimed > LIMIT {
-        let problem = format!("claims to hold {} of the sizes {shape}, which cannot be", kind.name());
+        let problem = format!("claims to hold {} of the sizes {shape}, which cannot be", kind.name);
         return Err(Error::file(path, problem, COPY_AGAIN));
     }
     let content = source.take(claimed as u64)?;
     if (content.len() as u128) < claimed {
-        let (got, name) = (content.len(), kind.name());
+        let (got, name) = (content.len(), kind.name);
         let problem = format!("is truncated: {got} of the {claimed} bytes that its header announces ({shape} {name})");
         return Err(Error::file(path, problem, COPY_AGAIN));
     }
@@ -95,25 +76,20 @@ fn read(path: &Path, kind: Kind) -> Result<(Vec<usize>, Vec<u8>)> {
         Ok(())
     })?;
     if excess > 0 {
-        let problem = format!(
-            "is too long: {excess} bytes after the {claimed} that its header announces ({shape} {})",
-            kind.name()
-        );
+        let after = format!("the {claimed} that its header announces ({shape} {})", kind.name);
+        let problem = format!("is too long: {excess} bytes after {after}");
         return Err(Error::file(path, problem, COPY_AGAIN));
     }
     Ok((sizes, content))
 }
 
 fn wrong_magic(path: &Path, kind: Kind, header: &[u8]) -> Error {
-    let other = if kind == Kind::Images { Kind::Labels } else { Kind::Images };
-    let expected = format!("expected an idx file of {} (magic number {})", kind.name(), kind.magic());
-    if header.starts_with(&other.magic().to_be_bytes()) {
-        let problem = format!("{expected}, got one of {} ({})", other.name(), other.magic());
-        return Error::file(
-            path,
-            problem,
-            "the names say which is which: ...-images-idx3-ubyte, ...-labels-idx1-ubyte",
-        );
+    let other = if kind == IMAGES { LABELS } else { IMAGES };
+    let expected = format!("expected an idx file of {} (magic number {})", kind.name, kind.magic);
+    if header.starts_with(&other.magic.to_be_bytes()) {
+        let problem = format!("{expected}, got one of {} ({})", other.name, other.magic);
+        let hint = "the names say which is which: ...-images-idx3-ubyte, ...-labels-idx1-ubyte";
+        return Error::file(path, problem, hint);
     }
     let got = match header.first_chunk() {
         Some(&magic) => format!("{} (magic number {})", describe(header), u32::from_be_bytes(magic)),
