@@ -1,7 +1,7 @@
 //! `nkn eval`: errors at any resolution.
 
 use crate::report::errors::{ErrorRow, Errors};
-use crate::report::{Report, render};
+use crate::report::{Report, render, source};
 use crate::{Global, progress};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -38,7 +38,7 @@ pub struct Options {
 }
 
 /// What a run is tested with.
-pub enum TestSets {
+enum TestSets {
     /// Functions, at one resolution each.
     Functions(Vec<Samples>),
     /// Images, each at all of these sides.
@@ -47,7 +47,7 @@ pub enum TestSets {
 
 impl TestSets {
     /// A run's own test samples, at their own resolution or at others.
-    pub fn of(config: &RunConfig, resolutions: &[usize]) -> Result<Self> {
+    fn of(config: &RunConfig, resolutions: &[usize]) -> Result<Self> {
         if !config.data.problem.is_images() && !resolutions.is_empty() {
             return Ok(Self::Functions(config.data.tests_at(resolutions, &progress::generating())?));
         }
@@ -78,7 +78,7 @@ impl TestSets {
     }
 
     /// The measures of a model on all of them.
-    pub fn measure(&self, model: &Model, how: &Predicting) -> Result<Vec<Measure>> {
+    fn measure(&self, model: &Model, how: &Predicting) -> Result<Vec<Measure>> {
         let mut all = Vec::new();
         match self {
             Self::Functions(sets) => {
@@ -109,8 +109,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         "--quadrature: images have one rule\n  hint: leave it out"
     );
     let trained_at = folder.results()?.map_or(0, |results| results.resolution);
-    let depths = options.depth.map_or_else(|| folder.depths(), |depth| vec![depth]);
-    ensure!(!depths.is_empty(), "{}: no depth is finished\n  hint: continue it with --resume", options.run.display());
+    let depths = super::depths(&folder, options.depth)?;
     let rules: Vec<Option<Quadrature>> = match options.quadrature.as_slice() {
         [] => vec![None],
         rules => rules.iter().copied().map(Some).collect(),
@@ -122,17 +121,13 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         );
     }
     let mut csv = String::from("run,model,depth,seed,epoch,split,resolution,quadrature,metric,value\n");
-    let (run, kind, seed) = (name(&folder), config.model.kind, config.train.seed);
+    let (run, kind, seed) = (source::name(folder.path()), config.model.kind, config.train.seed);
     let mut rows = Vec::new();
     for depth in depths {
         let model = folder.model_at(depth)?;
         for &quadrature in &rules {
-            let how = Predicting {
-                quadrature,
-                memory_gib: options.memory_gib,
-                device: global.device,
-                ..Predicting::default()
-            };
+            let (memory_gib, device) = (options.memory_gib, global.device);
+            let how = Predicting { quadrature, memory_gib, device, ..Predicting::default() };
             let rule = quadrature.map_or("default".into(), |rule| rule.to_string());
             for measure in sets.measure(&model, &how)? {
                 let Measure { split, resolution, metric, value, .. } = &measure;
@@ -144,8 +139,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
                     println!("{depth:>6} {split:>11} {resolution:>11} {rule:>11} {metric:>20} {value:>11.3e}");
                 }
                 let quadrature = quadrature.map_or(String::new(), |rule| rule.to_string());
-                let Measure { split, resolution, metric, value, .. } = measure;
-                rows.push(ErrorRow { metric, depth, quadrature, split, resolution, value });
+                rows.push(ErrorRow { quadrature, ..source::row(depth, &measure) });
             }
         }
     }
@@ -162,9 +156,4 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         eprintln!("{}", path.display());
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The folder's own name.
-pub fn name(folder: &RunFolder) -> String {
-    folder.path().file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
 }

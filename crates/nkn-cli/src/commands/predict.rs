@@ -33,9 +33,7 @@ pub struct Options {
 
 /// Runs the command.
 pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
-    if options.out.exists() && !options.force {
-        bail!("{}: exists already\n  hint: replace it with --force, or choose another name", options.out.display());
-    }
+    super::refuse_existing(&options.out, options.force)?;
     let model = match options.run.is_file() {
         true => Model::load(&options.run)?,
         false => RunFolder::open(&options.run)?.model()?,
