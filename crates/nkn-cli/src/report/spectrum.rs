@@ -70,7 +70,7 @@ pub fn figure(spectra: &[Spectrum], palette: &Palette) -> String {
     let content = frame.axes("Re λ", "Im λ") + &frame.clip(&inside) + &legend;
     let description = "Eigenvalues in the complex plane, one colour and marker per depth, and the outline of each depth's \
                        stability disc.";
-    let drawing = svg::drawing(frame.top + height + 46.0, "Spectrum of the learned operator", description, &content);
+    let drawing = frame.drawing("Spectrum of the learned operator", description, &content);
     svg::figure(&drawing, &caption(equal)) + &table(spectra)
 }
 

@@ -108,6 +108,16 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// A frame over the width of the page, with room for the labels at its left.
+    pub fn wide(top: f64, height: f64, x: Axis, y: Axis) -> Self {
+        Self { left: 84.0, top, width: WIDTH - 108.0, height, x, y }
+    }
+
+    /// A drawing that ends below this frame and its labels.
+    pub fn drawing(&self, title: &str, description: &str, content: &str) -> String {
+        drawing(self.top + self.height + 46.0, title, description, content)
+    }
+
     /// The pixel of a horizontal value.
     pub fn across(&self, x: f64) -> Option<f64> {
         Some(self.left + self.x.position(x)? * self.width)

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// What a network on functions was trained on: the two halves of the paper's tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Data {
     /// Trained on normalised data
     Normalised,
