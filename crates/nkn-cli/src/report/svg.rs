@@ -34,7 +34,7 @@ pub fn label(x: f64, y: f64, class: &str, text: &str) -> String {
 }
 
 /// Path data through points; of the points in one pixel column only the lowest and the highest are kept.
-fn polyline(points: &[(f64, f64)]) -> String {
+pub fn polyline(points: &[(f64, f64)]) -> String {
     let mut path = String::new();
     for column in points.chunk_by(|a, b| a.0.floor() == b.0.floor()) {
         let by_height = |&a: &usize, &b: &usize| column[a].1.total_cmp(&column[b].1);

@@ -35,7 +35,7 @@ impl FromStr for Data {
 }
 
 /// Where a number belongs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// "poisson", "darcy", "mnist" or "cifar".
     pub problem: String,
