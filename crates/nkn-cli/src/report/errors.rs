@@ -198,8 +198,8 @@ impl<'a> Table<'a> {
         let style = |k: usize| format!("{} {}", STYLES[k % STYLES.len()], palette.class(k));
         let mut entries = Vec::new();
         for (k, line) in lines.iter().enumerate() {
-            let marker = (format!("marker {}", palette.class(k)), palette.marker(k, 12.0, 0.0));
-            entries.push(Entry { text: line.0.clone(), symbol: vec![(style(k), svg::dash(0.0, 0.0)), marker] });
+            let (class, marker) = (format!("marker {}", palette.class(k)), palette.marker(k, 12.0, 0.0));
+            entries.push(Entry::line(&line.0, style(k)).with(class, marker));
         }
         if lines.iter().any(|line| line.2.is_some()) {
             entries.push(Entry::line("error at the training resolution", "line thin"));

@@ -63,6 +63,12 @@ impl Entry {
     pub fn line(text: impl Into<String>, style: impl Into<String>) -> Self {
         Self { text: text.into(), symbol: vec![(style.into(), dash(0.0, 0.0))] }
     }
+
+    /// With a symbol on it.
+    pub fn with(mut self, class: String, path: String) -> Self {
+        self.symbol.push((class, path));
+        self
+    }
 }
 
 /// A legend in as many rows as it takes, with its height.
@@ -145,9 +151,7 @@ impl Frame {
         let (right, bottom) = (self.left + self.width, self.top + self.height);
         let (mut grid, mut minor, mut labels) = (String::new(), String::new(), String::new());
         for (value, text) in &x_ticks.labelled {
-            let Some(x) = self.across(*value) else {
-                continue;
-            };
+            let Some(x) = self.across(*value) else { continue };
             grid.push_str(&format!("M{} {}V{}", pixel(x), pixel(self.top), pixel(bottom + 4.0)));
             labels.push_str(&label(x, bottom + 18.0, "tick middle", text));
         }

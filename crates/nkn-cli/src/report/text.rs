@@ -73,12 +73,8 @@ pub fn minus(digits: &str) -> String {
 /// A power of ten with a raised exponent, as in 10⁻³.
 pub fn power_of_ten(exponent: i32) -> String {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-    let raised = exponent
-        .to_string()
-        .chars()
-        .map(|c| c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize]))
-        .collect::<String>();
-    format!("10{raised}")
+    let raise = |sign: char| sign.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize]);
+    format!("10{}", exponent.to_string().chars().map(raise).collect::<String>())
 }
 
 #[cfg(test)]

@@ -176,17 +176,12 @@ fn marker(model: &str, x: f64, y: f64) -> String {
 
 fn legend(models: &BTreeSet<(usize, &str)>) -> Vec<Entry> {
     let model = |(_, model): &(usize, &str)| {
-        let line = vec![
-            (format!("line {}", class(model)), svg::dash(0.0, 0.0)),
-            (format!("solid {}", class(model)), marker(model, 12.0, 0.0)),
-        ];
-        Entry { text: network(model, None), symbol: line }
+        let line = Entry::line(network(model, None), format!("line {}", class(model)));
+        line.with(format!("solid {}", class(model)), marker(model, 12.0, 0.0))
     };
-    let mut entries: Vec<_> = models.iter().map(model).collect();
-    let paper = vec![("line dashed paper".into(), svg::dash(0.0, 0.0))];
-    entries.push(Entry { text: "the paper's".into(), symbol: paper });
-    entries.push(Entry { text: "beyond the axis, or INF".into(), symbol: vec![("arrow".into(), arrow(12.0, -7.0))] });
-    entries
+    let paper = Entry::line("the paper's", "line dashed paper");
+    let beyond = Entry { text: "beyond the axis, or INF".into(), symbol: vec![("arrow".into(), arrow(12.0, -7.0))] };
+    models.iter().map(model).chain([paper, beyond]).collect()
 }
 
 #[cfg(test)]
