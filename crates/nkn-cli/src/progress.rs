@@ -103,8 +103,9 @@ pub struct Progress {
 impl Progress {
     /// For this terminal.
     pub fn new(global: &Global) -> Self {
-        let bar = terminal_bar("L = {prefix:<3} {bar:30} {pos}/{len} steps  {msg}  {eta} left");
-        let (bar, message) = (bar.filter(|_| !global.json), String::new());
+        let template = "L = {prefix:<3} {bar:30} {pos}/{len} steps  {msg}  {eta} left";
+        let bar = if global.json { None } else { terminal_bar(template) };
+        let message = String::new();
         Self { json: global.json, bar, depth: 0, epochs: 0, begun: None, spoken: Instant::now(), message }
     }
 

@@ -16,7 +16,6 @@ use nkn::seed::Seed;
 use nkn::task::ImageSplits;
 use serde::Serialize;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Options of `nkn bench`.
 #[derive(Args)]
@@ -94,7 +93,7 @@ struct Line {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+pub fn run(global: &Global, options: &Options) -> Result<()> {
     let mut peak = peak_gflops();
     match options.name {
         Name::Peak => {
@@ -116,7 +115,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
             }
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 impl Line {

@@ -1,6 +1,6 @@
 //! `nkn data`: write a data set.
 
-use crate::{Global, progress};
+use crate::progress;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use nkn::Images;
@@ -12,7 +12,6 @@ use nkn::problem::{darcy, poisson};
 use nkn::run::usual_folder;
 use nkn::seed::Seed;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Which data set.
 #[derive(Subcommand)]
@@ -93,7 +92,7 @@ pub struct Poisson {
 }
 
 /// Runs the command.
-pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
+pub fn run(options: &Options) -> Result<()> {
     let (out, samples) = match options {
         Options::Poisson(Poisson { out, force, samples, first, points, seed }) => {
             super::refuse_existing(out, *force)?;
@@ -119,11 +118,11 @@ pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
         let deviation = mean(&values.iter().map(|v| (v - average).powi(2)).collect::<Vec<_>>()).sqrt();
         eprintln!("  {name}: mean {average:.5e}, standard deviation {deviation:.5e} over all nodes, boundary included");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Makes sure that the files of a set of images are there.
-fn images(set: ImageSet, files: &ImageFiles) -> Result<ExitCode> {
+fn images(set: ImageSet, files: &ImageFiles) -> Result<()> {
     progress::stop_on_ctrl_c()?;
     let folder = files.dir.clone().unwrap_or_else(|| usual_folder(set));
     let prepared = prepare(set, &folder, files.mirror.as_deref(), &mut progress::preparing(set.name()))?;
@@ -141,7 +140,7 @@ fn images(set: ImageSet, files: &ImageFiles) -> Result<ExitCode> {
         "{}: {training} training and {testing} test images of {side} x {side} pixels, {colours}",
         folder.display()
     );
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn darcy_samples(options: &Darcy) -> Result<Samples> {

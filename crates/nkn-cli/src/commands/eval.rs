@@ -13,7 +13,6 @@ use nkn::run::{Data, RunConfig, RunFolder};
 use nkn::task::TestSet;
 use nkn::train::Measure;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Options of `nkn eval`.
 #[derive(Args)]
@@ -97,7 +96,7 @@ impl TestSets {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+pub fn run(global: &Global, options: &Options) -> Result<()> {
     let folder = RunFolder::open(&options.run)?;
     let config = folder.config()?;
     let sets = match &options.data {
@@ -155,5 +154,5 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         write_atomically(&path, render(&page).as_bytes())?;
         eprintln!("{}", path.display());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

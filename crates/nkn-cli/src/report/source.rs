@@ -51,7 +51,7 @@ fn of(folder: &RunFolder) -> Result<Report> {
     let models = depths.into_iter().map(|depth| folder.model_at(depth)).collect::<nkn::Result<Vec<_>>>()?;
     let results = folder.results()?.context("a finished depth has results")?;
     let depths = match models.as_slice() {
-        [.., only] if models.len() == 1 => config.model.title(only.depth()),
+        [only] => config.model.title(only.depth()),
         [first, .., last] => {
             format!("{}, depths {} to {}", config.model.kind.to_string().to_uppercase(), first.depth(), last.depth())
         }
@@ -68,7 +68,12 @@ fn of(folder: &RunFolder) -> Result<Report> {
         ..Report::default()
     };
     match &data {
-        Data::Functions { train, test } => of_functions(report, &config, &models, deepest, (train, test.as_ref())),
+        Data::Functions { train, test } => {
+            let errors = errors(&config, &models, train, test.as_ref())?;
+            let report = Report { errors, green: green(&config, deepest, train)?, ..report };
+            let Some(test) = test else { return Ok(report) };
+            Ok(Report { samples: samples(deepest, test)?, fields: fields(&config, deepest, test)?, ..report })
+        }
         Data::Images(splits) => of_images(report, &config, deepest, splits, &results),
     }
 }
@@ -114,23 +119,6 @@ fn facts(folder: &RunFolder, config: &RunConfig, data: &Data, results: &RunResul
     let has_rule = config.model.uses_kernel();
     let shown = facts.into_iter().filter(|(name, _)| has_rule || *name != "quadrature");
     shown.map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// What a network on functions has learned.
-fn of_functions(
-    report: Report,
-    config: &RunConfig,
-    models: &[Model],
-    deepest: &Model,
-    (train, test): (&Samples, Option<&Samples>),
-) -> Result<Report> {
-    Ok(Report {
-        errors: errors(config, models, train, test)?,
-        samples: test.map_or(Ok(Vec::new()), |test| samples(deepest, test))?,
-        fields: test.map_or(Ok(Vec::new()), |test| fields(config, deepest, test))?,
-        green: green(config, deepest, train)?,
-        ..report
-    })
 }
 
 /// The training error, which is the loss if that is a relative error, and the test error of each depth.
