@@ -3,7 +3,7 @@
 use crate::report::errors::{ErrorRow, Errors};
 use crate::report::{Report, render, source};
 use crate::{Global, progress};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use nkn::Samples;
 use nkn::domain::{Domain, Quadrature};
@@ -68,30 +68,23 @@ impl TestSets {
             let sides = if resolutions.is_empty() { vec![images.side] } else { resolutions.to_vec() };
             return Ok(Self::Images(vec![TestSet { name: "data", images }], sides));
         }
-        if !resolutions.is_empty() {
-            bail!(
-                "--resolution: a data file of functions has one resolution\n  hint: leave out --data to use the run's test samples"
-            );
-        }
+        ensure!(
+            resolutions.is_empty(),
+            "--resolution: a data file of functions has one resolution\n  hint: leave out --data to use the run's test samples"
+        );
         Ok(Self::Functions(vec![read_dataset(path, Need::Output)?]))
     }
 
     /// The measures of a model on all of them.
     fn measure(&self, model: &Model, how: &Predicting) -> Result<Vec<Measure>> {
-        let mut all = Vec::new();
-        match self {
-            Self::Functions(sets) => {
-                for samples in sets {
-                    all.extend(model.measures(samples, "test", None, how)?);
-                }
-            }
+        let measures: nkn::Result<Vec<_>> = match self {
+            Self::Functions(sets) => sets.iter().map(|set| model.measures(set, "test", None, how)).collect(),
             Self::Images(tests, sides) => {
-                for (test, &side) in tests.iter().flat_map(|test| sides.iter().map(move |side| (test, side))) {
-                    all.extend(model.measures(&test.images, test.name, Some(side), how)?);
-                }
+                let pairs = tests.iter().flat_map(|test| sides.iter().map(move |&side| (test, side)));
+                pairs.map(|(test, side)| model.measures(&test.images, test.name, Some(side), how)).collect()
             }
-        }
-        Ok(all)
+        };
+        Ok(measures?.concat())
     }
 }
 
