@@ -99,15 +99,17 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     }
     match cli.command {
-        Command::Quickstart(options) => commands::quickstart::run(&global, &options),
-        Command::Data(options) => commands::data::run(&global, &options),
-        Command::Train(options) => commands::train::run(&global, &options),
-        Command::Deepen(options) => commands::deepen::run(&global, &options),
+        // Trainings can be stopped, which their code says.
+        Command::Quickstart(options) => return commands::quickstart::run(&global, &options),
+        Command::Train(options) => return commands::train::run(&global, &options),
+        Command::Deepen(options) => return commands::deepen::run(&global, &options),
+        Command::Reproduce(options) => return commands::reproduce::run(&global, &options),
+        Command::Data(options) => commands::data::run(&options),
         Command::Eval(options) => commands::eval::run(&global, &options),
         Command::Predict(options) => commands::predict::run(&global, &options),
         Command::Spectrum(options) => commands::spectrum::run(&global, &options),
-        Command::Report(options) => commands::report::run(&global, &options),
-        Command::Reproduce(options) => commands::reproduce::run(&global, &options),
+        Command::Report(options) => commands::report::run(&options),
         Command::Bench(options) => commands::bench::run(&global, &options),
-    }
+    }?;
+    Ok(ExitCode::SUCCESS)
 }

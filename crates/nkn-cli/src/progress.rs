@@ -32,65 +32,56 @@ pub fn should_stop() -> bool {
 /// Between two plain lines.
 const INTERVAL: Duration = Duration::from_secs(5);
 
+/// A bar on a terminal, which a redirected output is not.
+fn terminal_bar(template: &str) -> Option<ProgressBar> {
+    std::io::stderr().is_terminal().then(|| {
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        ProgressBar::new(1).with_style(style)
+    })
+}
+
+/// Moves a bar, and removes it at its end.
+fn advance(bar: &ProgressBar, done: u64, count: u64) {
+    bar.set_length(count);
+    bar.set_position(done);
+    if done == count {
+        bar.finish_and_clear();
+    }
+}
+
 /// Shows how the generation of samples goes on.
 pub fn generating() -> impl Fn(usize, usize) + Sync {
-    let bar = std::io::stderr().is_terminal().then(|| {
-        let bar = ProgressBar::new(1);
-        let style = ProgressStyle::with_template("samples {bar:30} {pos}/{len}  {eta} left");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar
-    });
+    let bar = terminal_bar("samples {bar:30} {pos}/{len}  {eta} left");
     let spoken = Mutex::new(Instant::now());
-    move |done, count| match &bar {
-        Some(bar) => {
-            bar.set_length(count as u64);
-            bar.set_position(done as u64);
-            if done == count {
-                bar.finish_and_clear();
-            }
+    move |done, count| {
+        if let Some(bar) = &bar {
+            return advance(bar, done as u64, count as u64);
         }
-        None => {
-            let mut spoken = spoken.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            if spoken.elapsed() >= INTERVAL {
-                eprintln!("generated {done} of {count} samples");
-                *spoken = Instant::now();
-            }
+        let mut spoken = spoken.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if spoken.elapsed() >= INTERVAL {
+            eprintln!("generated {done} of {count} samples");
+            *spoken = Instant::now();
         }
     }
 }
 
 /// Shows how the files of a set of images are fetched and checked; Ctrl-C stops it.
 pub fn preparing(name: &str) -> impl FnMut(Preparation) -> ControlFlow<()> {
-    let bar = std::io::stderr().is_terminal().then(|| {
-        let bar = ProgressBar::new(1);
-        let style = ProgressStyle::with_template("{prefix} {msg} {bar:30} {bytes}/{total_bytes}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar.set_prefix(name.to_string());
-        bar
-    });
     let name = name.to_string();
+    let bar = terminal_bar("{prefix} {msg} {bar:30} {bytes}/{total_bytes}").map(|bar| bar.with_prefix(name.clone()));
     let mut spoken: Option<(Step, Instant)> = None;
-    move |progress| {
-        let doing = match progress.step {
+    move |Preparation { step, done, total }| {
+        let doing = match step {
             Step::Fetch => "fetching",
             Step::Check => "checking",
             Step::Unpack => "unpacking",
         };
-        match &bar {
-            Some(bar) => {
-                bar.set_message(doing);
-                bar.set_length(progress.total);
-                bar.set_position(progress.done);
-                if progress.done == progress.total {
-                    bar.finish_and_clear();
-                }
-            }
-            None if spoken.is_none_or(|(step, at)| step != progress.step || at.elapsed() >= INTERVAL) => {
-                let percent = 100 * progress.done / progress.total.max(1);
-                eprintln!("{name}: {doing}, {percent} %");
-                spoken = Some((progress.step, Instant::now()));
-            }
-            None => {}
+        if let Some(bar) = &bar {
+            bar.set_message(doing);
+            advance(bar, done, total);
+        } else if spoken.is_none_or(|(last, at)| last != step || at.elapsed() >= INTERVAL) {
+            eprintln!("{name}: {doing}, {} %", 100 * done / total.max(1));
+            spoken = Some((step, Instant::now()));
         }
         if should_stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
@@ -112,12 +103,8 @@ pub struct Progress {
 impl Progress {
     /// For this terminal.
     pub fn new(global: &Global) -> Self {
-        let bar = (std::io::stderr().is_terminal() && !global.json).then(|| {
-            let style = "L = {prefix:<3} {bar:30} {pos}/{len} steps  {msg}  {eta} left";
-            let bar = ProgressBar::new(1);
-            bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
-            bar
-        });
+        let template = "L = {prefix:<3} {bar:30} {pos}/{len} steps  {msg}  {eta} left";
+        let bar = if global.json { None } else { terminal_bar(template) };
         let message = String::new();
         Self { json: global.json, bar, depth: 0, epochs: 0, begun: None, spoken: Instant::now(), message }
     }

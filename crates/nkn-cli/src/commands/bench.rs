@@ -9,14 +9,13 @@ use nkn::Images;
 use nkn::domain::Quadrature;
 use nkn::field::images::CLASSES;
 use nkn::io::write_atomically;
-use nkn::model::{Kind, ModelConfig, Work};
+use nkn::model::{Kind, ModelConfig};
 use nkn::problem::darcy;
 use nkn::run::{Data, DataConfig, Problem, RunConfig, peak_gflops, time_predictions, time_steps};
 use nkn::seed::Seed;
 use nkn::task::ImageSplits;
 use serde::Serialize;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Options of `nkn bench`.
 #[derive(Args)]
@@ -94,137 +93,100 @@ struct Line {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+pub fn run(global: &Global, options: &Options) -> Result<()> {
     let mut peak = peak_gflops();
-    if matches!(options.name, Name::Peak) {
-        show(
-            global,
-            &Line {
-                bench: "peak",
-                case: "best f32 product".into(),
-                seconds: 1.0 / peak,
-                gflop: 1.0,
-                share_of_peak: 1.0,
-                peak_rss_mb: peak_rss_mb(),
-            },
-        );
-        return Ok(ExitCode::SUCCESS);
+    match options.name {
+        Name::Peak => {
+            let line = Line::new("peak", "best f32 product".into(), (1.0 / peak, 1.0), peak);
+            Line { share_of_peak: 1.0, ..line }.show(global);
+        }
+        Name::Growth => growth(global, options, peak)?,
+        _ => {
+            let case = Case::new(options)?;
+            for &depth in &case.depths {
+                anyhow::ensure!(depth > 0, "--depth: expected 1 or more, got 0");
+                let measured = case.measure(options, depth)?;
+                // Machines are noisy: the peak is the best seen before and after.
+                peak = peak.max(peak_gflops());
+                let mode = if options.mode == Mode::Train { "train" } else { "predict" };
+                let (batch, side) = (case.data.count(), case.data.resolution());
+                let what = format!("{mode} {}depth={depth} batch={batch} resolution={side}", case.extra);
+                Line::new(case.name, what, measured, peak).show(global);
+            }
+        }
     }
-    if matches!(options.name, Name::Growth) {
-        return growth(global, options, peak);
-    }
-    let case = Case::new(options)?;
-    for &depth in &case.depths {
-        anyhow::ensure!(depth > 0, "--depth: expected 1 or more, got 0");
-        let (seconds, work) = case.measure(options, depth)?;
-        // Machines are noisy: the peak is the best seen before and after.
-        peak = peak.max(peak_gflops());
-        let mode = if options.mode == Mode::Train { "train" } else { "predict" };
-        show(
-            global,
-            &Line {
-                bench: case.name,
-                case: format!(
-                    "{mode} {}depth={depth} batch={} resolution={}",
-                    case.extra,
-                    case.data.count(),
-                    case.data.resolution()
-                ),
-                seconds,
-                gflop: work.gflop,
-                share_of_peak: work.gflop / seconds / peak,
-                peak_rss_mb: peak_rss_mb(),
-            },
-        );
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-fn show(global: &Global, line: &Line) {
-    if global.json {
-        println!("{}", serde_json::to_string(line).unwrap_or_default());
-    } else {
+impl Line {
+    fn new(bench: &'static str, case: String, (seconds, gflop): (f64, f64), peak: f64) -> Self {
+        let share_of_peak = gflop / seconds / peak;
+        Self { bench, case, seconds, gflop, share_of_peak, peak_rss_mb: peak_rss_mb() }
+    }
+
+    fn show(&self, global: &Global) {
+        if global.json {
+            println!("{}", serde_json::to_string(self).unwrap_or_default());
+            return;
+        }
+        let Self { bench, case, seconds, gflop, share_of_peak, peak_rss_mb } = self;
         println!(
-            "{} {}: {:.2} ms, {:.2} GFLOP, {:.0} GFLOPS, {:.0} % of peak, {:.0} MB",
-            line.bench,
-            line.case,
-            1e3 * line.seconds,
-            line.gflop,
-            line.gflop / line.seconds,
-            100.0 * line.share_of_peak,
-            line.peak_rss_mb
+            "{bench} {case}: {:.2} ms, {gflop:.2} GFLOP, {:.0} GFLOPS, {:.0} % of peak, {peak_rss_mb:.0} MB",
+            1e3 * seconds,
+            gflop / seconds,
+            100.0 * share_of_peak
         );
     }
 }
 
 /// Steps at several sizes and depths, and how their time grows.
-fn growth(global: &Global, options: &Options, peak: f64) -> Result<ExitCode> {
+fn growth(global: &Global, options: &Options, peak: f64) -> Result<()> {
     let batch = options.batch.unwrap_or(10);
     let mut csv = String::from("bench,nodes,depth,batch,seconds,gflop,share_of_peak,peak_rss_mb\n");
     let mut measure = |side: usize, depth: usize| -> Result<f64> {
         let mut case = Case::darcy(options, batch, side)?;
         // Eight neighbours at any spacing.
         case.config.model.radius = Some(1.5 / (side - 1) as f64);
-        let (seconds, work) = case.measure(options, depth)?;
-        let line = Line {
-            bench: "growth",
-            case: format!("train depth={depth} batch={batch} resolution={side}"),
-            seconds,
-            gflop: work.gflop,
-            share_of_peak: work.gflop / seconds / peak,
-            peak_rss_mb: peak_rss_mb(),
-        };
-        show(global, &line);
-        let Line { gflop, share_of_peak, peak_rss_mb, .. } = line;
+        let what = format!("train depth={depth} batch={batch} resolution={side}");
+        let line = Line::new("growth", what, case.measure(options, depth)?, peak);
+        line.show(global);
+        let Line { seconds, gflop, share_of_peak, peak_rss_mb, .. } = line;
         let nodes = side * side;
         csv += &format!("growth,{nodes},{depth},{batch},{seconds},{gflop},{share_of_peak:.3},{peak_rss_mb:.0}\n");
         Ok(seconds)
     };
-    let sides = [11, 16, 22, 31, 44];
-    let by_nodes: Vec<(f64, f64)> =
-        sides.iter().map(|&side| Ok(((side * side) as f64, measure(side, 16)?))).collect::<Result<_>>()?;
-    let depths = [1, 2, 4, 8, 16, 32, 64];
-    let by_depth: Vec<(f64, f64)> =
-        depths.iter().map(|&depth| Ok((depth as f64, measure(16, depth)?))).collect::<Result<_>>()?;
+    let sides = [11, 16, 22, 31, 44].into_iter();
+    let by_nodes: Vec<_> = sides.map(|side| Ok(((side * side) as f64, measure(side, 16)?))).collect::<Result<_>>()?;
+    let depths = [1, 2, 4, 8, 16, 32, 64].into_iter();
+    let by_depth: Vec<_> = depths.map(|depth| Ok((depth as f64, measure(16, depth)?))).collect::<Result<_>>()?;
     let ratio = by_depth[by_depth.len() - 1].1 / by_depth[0].1;
-    let growths = vec![
-        Growth {
-            quantity: "nodes".into(),
-            setting: format!("A training step of {batch} samples at depth 16, every node with 8 neighbours."),
-            exponent: exponent(&by_nodes),
-            points: by_nodes,
-        },
-        Growth {
-            quantity: "depth".into(),
-            setting: format!(
-                "A training step of {batch} samples on 16 x 16 nodes; depth 64 takes {ratio:.2} times as long as depth 1."
-            ),
-            exponent: exponent(&by_depth),
-            points: by_depth,
-        },
+    let settings = [
+        ("nodes", by_nodes, "at depth 16, every node with 8 neighbours.".to_owned()),
+        ("depth", by_depth, format!("on 16 x 16 nodes; depth 64 takes {ratio:.2} times as long as depth 1.")),
     ];
+    let growths = settings.map(|(quantity, points, setting)| Growth {
+        quantity: quantity.into(),
+        setting: format!("A training step of {batch} samples {setting}"),
+        exponent: exponent(&points),
+        points,
+    });
     for growth in &growths {
         eprintln!("seconds ~ {}^{:.2}. {}", growth.quantity, growth.exponent, growth.setting);
     }
-    let page = Report { title: "How the time of a step grows".into(), growth: growths, ..Report::default() };
+    let page = Report { title: "How the time of a step grows".into(), growth: growths.into(), ..Report::default() };
     write_atomically(&options.out, render(&page).as_bytes())?;
     write_atomically(&options.out.with_extension("csv"), csv.as_bytes())?;
     eprintln!("{}", options.out.display());
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The slope of the line of best fit through the logarithms.
 fn exponent(points: &[(f64, f64)]) -> f64 {
     let logarithms: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
-    let count = logarithms.len() as f64;
-    let (sum_x, sum_y) = logarithms.iter().fold((0.0, 0.0), |(a, b), (x, y)| (a + x, b + y));
-    let (mean_x, mean_y) = (sum_x / count, sum_y / count);
-    let (mut up, mut across) = (0.0, 0.0);
-    for (x, y) in &logarithms {
-        up += (x - mean_x) * (y - mean_y);
-        across += (x - mean_x).powi(2);
-    }
-    up / across
+    let mean = |part: fn(&(f64, f64)) -> f64| logarithms.iter().map(part).sum::<f64>() / logarithms.len() as f64;
+    let (mean_x, mean_y) = (mean(|point| point.0), mean(|point| point.1));
+    let up: f64 = logarithms.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+    up / logarithms.iter().map(|(x, _)| (x - mean_x).powi(2)).sum::<f64>()
 }
 
 /// A problem at one size.
@@ -304,8 +266,8 @@ impl Case {
         Ok(Self::of(name, config, Data::Images(splits)))
     }
 
-    /// The best step or prediction.
-    fn measure(&self, options: &Options, depth: usize) -> Result<(f64, Work)> {
+    /// Seconds of the best step or prediction, and its operations.
+    fn measure(&self, options: &Options, depth: usize) -> Result<(f64, f64)> {
         let mut config = self.config.clone();
         config.train.depths = vec![depth];
         config.train.batch = config.train.batch.map(|_| self.data.count());
@@ -314,7 +276,7 @@ impl Case {
         let count = self.repeats.max(1) + warm;
         let time = if options.mode == Mode::Train { time_steps } else { time_predictions };
         let (seconds, work) = time(&config, &self.data, depth, count)?;
-        Ok((seconds.into_iter().skip(warm).fold(f64::INFINITY, f64::min), work))
+        Ok((seconds.into_iter().skip(warm).fold(f64::INFINITY, f64::min), work.gflop))
     }
 }
 

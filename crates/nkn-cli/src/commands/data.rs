@@ -1,6 +1,6 @@
 //! `nkn data`: write a data set.
 
-use crate::{Global, progress};
+use crate::progress;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use nkn::Images;
@@ -11,8 +11,7 @@ use nkn::problem::images::{ImageSet, load, prepare};
 use nkn::problem::{darcy, poisson};
 use nkn::run::usual_folder;
 use nkn::seed::Seed;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::PathBuf;
 
 /// Which data set.
 #[derive(Subcommand)]
@@ -93,23 +92,19 @@ pub struct Poisson {
 }
 
 /// Runs the command.
-pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
-    let (out, force) = match options {
-        Options::Poisson(options) => (&options.out, options.force),
-        Options::Darcy(options) => (&options.out, options.force),
+pub fn run(options: &Options) -> Result<()> {
+    let (out, samples) = match options {
+        Options::Poisson(Poisson { out, force, samples, first, points, seed }) => {
+            super::refuse_existing(out, *force)?;
+            (out, poisson::generate(Seed::new(*seed), *first, *samples, *points)?)
+        }
+        Options::Darcy(options) => {
+            super::refuse_existing(&options.out, options.force)?;
+            (&options.out, darcy_samples(options)?)
+        }
         Options::Mnist(files) => return images(ImageSet::Mnist, files),
         Options::FashionMnist(files) => return images(ImageSet::FashionMnist, files),
         Options::Cifar10(files) => return images(ImageSet::Cifar10, files),
-    };
-    if out.exists() && !force {
-        bail!("{}: exists already\n  hint: replace it with --force, or choose another name", out.display());
-    }
-    let samples = match options {
-        Options::Poisson(options) => {
-            poisson::generate(Seed::new(options.seed), options.first, options.samples, options.points)?
-        }
-        Options::Darcy(options) => darcy_samples(options)?,
-        Options::Mnist(_) | Options::FashionMnist(_) | Options::Cifar10(_) => unreachable!("images are done above"),
     };
     write_dataset(out, &samples)?;
     let nodes = match samples.domain() {
@@ -123,14 +118,20 @@ pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
         let deviation = mean(&values.iter().map(|v| (v - average).powi(2)).collect::<Vec<_>>()).sqrt();
         eprintln!("  {name}: mean {average:.5e}, standard deviation {deviation:.5e} over all nodes, boundary included");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Makes sure that the files of a set of images are there.
-fn images(set: ImageSet, files: &ImageFiles) -> Result<ExitCode> {
+fn images(set: ImageSet, files: &ImageFiles) -> Result<()> {
     progress::stop_on_ctrl_c()?;
     let folder = files.dir.clone().unwrap_or_else(|| usual_folder(set));
-    fetch_images(set, &folder, files.mirror.as_deref())?;
+    let prepared = prepare(set, &folder, files.mirror.as_deref(), &mut progress::preparing(set.name()))?;
+    if let Some(note) = prepared.note {
+        eprintln!("{note}");
+    }
+    if !prepared.fetched.is_empty() {
+        eprintln!("{}: fetched and checked {} files", folder.display(), prepared.fetched.len());
+    }
     let data = load(set, &folder)?;
     let Images { side, channels, .. } = data.training;
     let colours = if channels == 1 { "grey" } else { "in colour" };
@@ -139,19 +140,6 @@ fn images(set: ImageSet, files: &ImageFiles) -> Result<ExitCode> {
         "{}: {training} training and {testing} test images of {side} x {side} pixels, {colours}",
         folder.display()
     );
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Finds or fetches the files of a set, with progress.
-fn fetch_images(set: ImageSet, folder: &Path, mirror: Option<&str>) -> Result<()> {
-    let mut shown = progress::preparing(set.name());
-    let prepared = prepare(set, folder, mirror, &mut |progress| shown(progress))?;
-    if let Some(note) = prepared.note {
-        eprintln!("{note}");
-    }
-    if !prepared.fetched.is_empty() {
-        eprintln!("{}: fetched and checked {} files", folder.display(), prepared.fetched.len());
-    }
     Ok(())
 }
 

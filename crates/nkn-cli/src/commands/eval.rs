@@ -1,9 +1,9 @@
 //! `nkn eval`: errors at any resolution.
 
 use crate::report::errors::{ErrorRow, Errors};
-use crate::report::{Report, render};
+use crate::report::{Report, render, source};
 use crate::{Global, progress};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use nkn::Samples;
 use nkn::domain::{Domain, Quadrature};
@@ -13,7 +13,6 @@ use nkn::run::{Data, RunConfig, RunFolder};
 use nkn::task::TestSet;
 use nkn::train::Measure;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Options of `nkn eval`.
 #[derive(Args)]
@@ -38,7 +37,7 @@ pub struct Options {
 }
 
 /// What a run is tested with.
-pub enum TestSets {
+enum TestSets {
     /// Functions, at one resolution each.
     Functions(Vec<Samples>),
     /// Images, each at all of these sides.
@@ -47,7 +46,7 @@ pub enum TestSets {
 
 impl TestSets {
     /// A run's own test samples, at their own resolution or at others.
-    pub fn of(config: &RunConfig, resolutions: &[usize]) -> Result<Self> {
+    fn of(config: &RunConfig, resolutions: &[usize]) -> Result<Self> {
         if !config.data.problem.is_images() && !resolutions.is_empty() {
             return Ok(Self::Functions(config.data.tests_at(resolutions, &progress::generating())?));
         }
@@ -69,35 +68,28 @@ impl TestSets {
             let sides = if resolutions.is_empty() { vec![images.side] } else { resolutions.to_vec() };
             return Ok(Self::Images(vec![TestSet { name: "data", images }], sides));
         }
-        if !resolutions.is_empty() {
-            bail!(
-                "--resolution: a data file of functions has one resolution\n  hint: leave out --data to use the run's test samples"
-            );
-        }
+        ensure!(
+            resolutions.is_empty(),
+            "--resolution: a data file of functions has one resolution\n  hint: leave out --data to use the run's test samples"
+        );
         Ok(Self::Functions(vec![read_dataset(path, Need::Output)?]))
     }
 
     /// The measures of a model on all of them.
-    pub fn measure(&self, model: &Model, how: &Predicting) -> Result<Vec<Measure>> {
-        let mut all = Vec::new();
-        match self {
-            Self::Functions(sets) => {
-                for samples in sets {
-                    all.extend(model.measures(samples, "test", None, how)?);
-                }
-            }
+    fn measure(&self, model: &Model, how: &Predicting) -> Result<Vec<Measure>> {
+        let measures: nkn::Result<Vec<_>> = match self {
+            Self::Functions(sets) => sets.iter().map(|set| model.measures(set, "test", None, how)).collect(),
             Self::Images(tests, sides) => {
-                for (test, &side) in tests.iter().flat_map(|test| sides.iter().map(move |side| (test, side))) {
-                    all.extend(model.measures(&test.images, test.name, Some(side), how)?);
-                }
+                let pairs = tests.iter().flat_map(|test| sides.iter().map(move |&side| (test, side)));
+                pairs.map(|(test, side)| model.measures(&test.images, test.name, Some(side), how)).collect()
             }
-        }
-        Ok(all)
+        };
+        Ok(measures?.concat())
     }
 }
 
 /// Runs the command.
-pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+pub fn run(global: &Global, options: &Options) -> Result<()> {
     let folder = RunFolder::open(&options.run)?;
     let config = folder.config()?;
     let sets = match &options.data {
@@ -109,8 +101,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         "--quadrature: images have one rule\n  hint: leave it out"
     );
     let trained_at = folder.results()?.map_or(0, |results| results.resolution);
-    let depths = options.depth.map_or_else(|| folder.depths(), |depth| vec![depth]);
-    ensure!(!depths.is_empty(), "{}: no depth is finished\n  hint: continue it with --resume", options.run.display());
+    let depths = super::depths(&folder, options.depth)?;
     let rules: Vec<Option<Quadrature>> = match options.quadrature.as_slice() {
         [] => vec![None],
         rules => rules.iter().copied().map(Some).collect(),
@@ -122,17 +113,13 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         );
     }
     let mut csv = String::from("run,model,depth,seed,epoch,split,resolution,quadrature,metric,value\n");
-    let (run, kind, seed) = (name(&folder), config.model.kind, config.train.seed);
+    let (run, kind, seed) = (source::name(folder.path()), config.model.kind, config.train.seed);
     let mut rows = Vec::new();
     for depth in depths {
         let model = folder.model_at(depth)?;
         for &quadrature in &rules {
-            let how = Predicting {
-                quadrature,
-                memory_gib: options.memory_gib,
-                device: global.device,
-                ..Predicting::default()
-            };
+            let (memory_gib, device) = (options.memory_gib, global.device);
+            let how = Predicting { quadrature, memory_gib, device, ..Predicting::default() };
             let rule = quadrature.map_or("default".into(), |rule| rule.to_string());
             for measure in sets.measure(&model, &how)? {
                 let Measure { split, resolution, metric, value, .. } = &measure;
@@ -144,8 +131,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
                     println!("{depth:>6} {split:>11} {resolution:>11} {rule:>11} {metric:>20} {value:>11.3e}");
                 }
                 let quadrature = quadrature.map_or(String::new(), |rule| rule.to_string());
-                let Measure { split, resolution, metric, value, .. } = measure;
-                rows.push(ErrorRow { metric, depth, quadrature, split, resolution, value });
+                rows.push(ErrorRow { quadrature, ..source::row(depth, &measure) });
             }
         }
     }
@@ -161,10 +147,5 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         write_atomically(&path, render(&page).as_bytes())?;
         eprintln!("{}", path.display());
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The folder's own name.
-pub fn name(folder: &RunFolder) -> String {
-    folder.path().file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+    Ok(())
 }

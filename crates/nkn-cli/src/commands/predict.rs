@@ -8,7 +8,6 @@ use nkn::io::{Need, read_dataset, read_images, write_atomically, write_dataset};
 use nkn::model::{Model, Predicting, Space};
 use nkn::run::RunFolder;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Options of `nkn predict`.
 #[derive(Args)]
@@ -32,10 +31,8 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
-    if options.out.exists() && !options.force {
-        bail!("{}: exists already\n  hint: replace it with --force, or choose another name", options.out.display());
-    }
+pub fn run(global: &Global, options: &Options) -> Result<()> {
+    super::refuse_existing(&options.out, options.force)?;
     let model = match options.run.is_file() {
         true => Model::load(&options.run)?,
         false => RunFolder::open(&options.run)?.model()?,
@@ -52,17 +49,17 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     }
 }
 
-fn functions(options: &Options, model: &Model, how: &Predicting) -> Result<ExitCode> {
+fn functions(options: &Options, model: &Model, how: &Predicting) -> Result<()> {
     let samples = read_dataset(&options.input, Need::Inputs)?;
     let prediction = model.predict_with(&samples, how)?;
     let samples = samples.output("u", prediction)?;
     write_dataset(&options.out, &samples)?;
     eprintln!("{}: {} samples on {} nodes", options.out.display(), samples.count(), samples.nodes());
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// One line per image: its number, its class, and the probability of every class.
-fn images(options: &Options, model: &Model, classes: usize, how: &Predicting) -> Result<ExitCode> {
+fn images(options: &Options, model: &Model, classes: usize, how: &Predicting) -> Result<()> {
     if options.quadrature.is_some() {
         bail!("--quadrature: images have one rule\n  hint: leave it out");
     }
@@ -78,5 +75,5 @@ fn images(options: &Options, model: &Model, classes: usize, how: &Predicting) ->
     write_atomically(&options.out, table.as_bytes())?;
     let plural = if images.count == 1 { "" } else { "s" };
     eprintln!("{}: {} image{plural} of {2} x {2} pixels", options.out.display(), images.count, images.side);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

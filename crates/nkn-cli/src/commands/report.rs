@@ -1,10 +1,9 @@
 //! `nkn report`: one HTML file about a run.
 
-use crate::{Global, report};
+use crate::report;
 use anyhow::Result;
 use clap::Args;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Options of `nkn report`.
 #[derive(Args)]
@@ -15,9 +14,9 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(_: &Global, options: &Options) -> Result<ExitCode> {
+pub fn run(options: &Options) -> Result<()> {
     for run in &options.runs {
         eprintln!("{}", report::source::write(run)?.display());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

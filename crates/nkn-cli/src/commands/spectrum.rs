@@ -8,7 +8,6 @@ use nkn::io::write_atomically;
 use nkn::model::{Block, Model};
 use nkn::run::{Data, RunFolder};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Options of `nkn spectrum`.
 #[derive(Args)]
@@ -32,10 +31,10 @@ fn operators(model: &Model, data: &Data) -> Result<Vec<Elliptic>> {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+pub fn run(global: &Global, options: &Options) -> Result<()> {
     let folder = RunFolder::open(&options.run)?;
     let data = folder.config()?.data.load_with(&crate::progress::generating())?;
-    let depths = options.depth.map_or_else(|| folder.depths(), |depth| vec![depth]);
+    let depths = super::depths(&folder, options.depth)?;
     let models = depths.iter().map(|&depth| folder.model_at(depth)).collect::<nkn::Result<Vec<_>>>()?;
     if let Some(model) = models.first() {
         // Whether the question has a meaning, before anything is printed.
@@ -61,7 +60,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         }
     }
     write_atomically(&folder.path().join("spectrum.csv"), csv.as_bytes())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn show(global: &Global, result: &Stability) {

@@ -3,7 +3,7 @@
 use super::color::{Palette, STYLES};
 use super::measure;
 use super::scale::{Axis, Ticks, drawable, extent};
-use super::svg::{self, Entry, Frame, WIDTH, label, pixel};
+use super::svg::{self, Entry, Frame, label, pixel};
 use super::tables::unique;
 
 /// Test errors evaluated at most this often are marked by dots.
@@ -41,8 +41,7 @@ pub fn figure(curves: &[Curve], palette: &Palette) -> String {
     let mut splits = unique(lines().map(|line| line.split.as_str()));
     splits.sort_by_key(|&split| split != "train");
     let style = |split: &str| STYLES[splits.iter().position(|&name| name == split).unwrap_or(0) % STYLES.len()];
-    let starts = starts(curves);
-    let total = starts.last().copied().filter(|&total| drawable(total) && total > 0.0).unwrap_or(1.0);
+    let (starts, total) = starts(curves);
     let entries: Vec<_> = splits.iter().map(|&split| Entry::line(split, style(split))).collect();
 
     let mut panels = Vec::new();
@@ -58,7 +57,7 @@ pub fn figure(curves: &[Curve], palette: &Palette) -> String {
     for (k, &(metric, y)) in panels.iter().enumerate() {
         let (is_first, is_last) = (k == 0, k + 1 == panels.len());
         let height = if is_first { HEIGHTS.0 } else { HEIGHTS.1 };
-        let frame = Frame { left: 84.0, top, width: WIDTH - 108.0, height, x: Axis::linear((0.0, total)), y };
+        let frame = Frame::wide(top, height, Axis::linear((0.0, total)), y);
         let epochs = match curves.len() {
             _ if !is_last => "",
             1 => "epoch",
@@ -82,15 +81,16 @@ pub fn figure(curves: &[Curve], palette: &Palette) -> String {
     svg::figure(&svg::drawing(top, "Training curves", &description, &content), &caption(curves))
 }
 
-/// The epoch at which each depth starts, and the end of the last.
-fn starts(curves: &[Curve]) -> Vec<f64> {
+/// The epoch at which each depth starts and the end of the last, and how long the axis of all is.
+pub fn starts(curves: &[Curve]) -> (Vec<f64>, f64) {
     let mut starts = vec![0.0];
     for curve in curves {
         let epochs = curve.lines.iter().flat_map(|line| &line.points).map(|point| point.0);
         let length = extent(epochs).map_or(0.0, |(_, last)| last.max(0.0));
         starts.push(starts[starts.len() - 1] + length);
     }
-    starts
+    let total = starts.last().copied().filter(|&total| drawable(total) && total > 0.0).unwrap_or(1.0);
+    (starts, total)
 }
 
 /// Whole epochs, at most a dozen of them.

@@ -3,7 +3,7 @@
 use super::color::{Palette, STYLES};
 use super::measure;
 use super::scale::{Axis, Ticks};
-use super::svg::{self, Entry, Frame, WIDTH, label, pixel};
+use super::svg::{self, Entry, Frame, label, pixel};
 use super::tables::unique;
 use super::text::{size, two_digits};
 use maud::{Markup, html};
@@ -198,21 +198,15 @@ impl<'a> Table<'a> {
         let style = |k: usize| format!("{} {}", STYLES[k % STYLES.len()], palette.class(k));
         let mut entries = Vec::new();
         for (k, line) in lines.iter().enumerate() {
-            let marker = (format!("marker {}", palette.class(k)), palette.marker(k, 12.0, 0.0));
-            entries.push(Entry { text: line.0.clone(), symbol: vec![(style(k), svg::dash(0.0, 0.0)), marker] });
+            let (class, marker) = (format!("marker {}", palette.class(k)), palette.marker(k, 12.0, 0.0));
+            entries.push(Entry::line(&line.0, style(k)).with(class, marker));
         }
         if lines.iter().any(|line| line.2.is_some()) {
             entries.push(Entry::line("error at the training resolution", "line thin"));
         }
         let (legend, legend_height) = svg::legend(84.0, 14.0, &entries);
-        let frame = Frame {
-            left: 84.0,
-            top: 14.0 + legend_height + 20.0,
-            width: WIDTH - 108.0,
-            height: 220.0,
-            x: Axis::around(grids.iter().map(|&resolution| place(resolution))),
-            y: axis,
-        };
+        let across = Axis::around(grids.iter().map(|&resolution| place(resolution)));
+        let frame = Frame::wide(14.0 + legend_height + 20.0, 220.0, across, axis);
         let x_label = match self.metric {
             "error_rate" => "pixels along a side",
             _ if self.errors.is_square => "nodes along a side",
@@ -232,7 +226,7 @@ impl<'a> Table<'a> {
         }
         let description =
             format!("The {} over the resolution, a line per kind of evaluation.", measure::title(self.metric));
-        let drawing = svg::drawing(frame.top + frame.height + 46.0, "Error over resolution", &description, &content);
+        let drawing = frame.drawing("Error over resolution", &description, &content);
         let caption = "<strong>Does the error depend on the grid?</strong> A line that stays on the thin horizontal line of \
                        its colour, the error at the training resolution, is an operator that has been learned; one that \
                        rises away from there has learned its grid. Shown is the deepest network.";

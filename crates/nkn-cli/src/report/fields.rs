@@ -1,7 +1,7 @@
 //! Test samples in two dimensions: input, truth, prediction and error as heat maps, a row per resolution.
 
 use super::heat::Scale;
-use super::scale::{Axis, Ticks, drawable};
+use super::scale::{Axis, drawable};
 use super::svg::{self, Frame, label};
 use super::text::percent;
 
@@ -101,8 +101,7 @@ fn sample(rows: &mut [&FieldComparison]) -> String {
     let solution = Scale::of(values);
     let (mut content, mut y) = (String::new(), 0.0);
     for (k, field) in rows.iter().enumerate() {
-        let row = Row { field, y, last: k + 1 == rows.len() };
-        content.push_str(&row.draw(input, solution));
+        content.push_str(&draw(field, y, k + 1 == rows.len(), (input, solution)));
         y += HEAD + height(field) + 10.0;
     }
     let index = rows[0].index;
@@ -125,63 +124,39 @@ fn height(field: &FieldComparison) -> f64 {
     (ACROSS * (y1 - y0) / (x1 - x0)).clamp(HEIGHTS.0, HEIGHTS.1)
 }
 
-/// One resolution of a sample.
-struct Row<'a> {
-    field: &'a FieldComparison,
-    /// Upper edge in pixels.
-    y: f64,
-    /// Whether it is the lowest of its sample, which has the labels of the x axis.
-    last: bool,
-}
-
-impl Row<'_> {
-    fn draw(&self, input: Scale, solution: Scale) -> String {
-        let field = self.field;
-        let error: Vec<f64> = field.prediction.iter().zip(&field.truth).map(|(p, t)| p - t).collect();
-        let difference = Scale::signed(error.iter().copied());
-        let name = if field.input_name.is_empty() { "input" } else { &field.input_name };
-        // Truth has no colour bar of its own.
-        let panels = [
-            (name, &field.input, input, true),
-            ("truth", &field.truth, solution, false),
-            ("prediction", &field.prediction, solution, true),
-            ("prediction − truth", &error, difference, true),
-        ];
-        let mut content = label(0.0, self.y + 15.0, "strong", &row_label(field));
-        for ((title, values, scale, bar), left) in panels.into_iter().zip(LEFTS) {
-            let frame = self.frame(left);
-            content.push_str(&self.axes(&frame));
-            if values.len() != field.truth.len() {
-                content.push_str(&label(
-                    left + ACROSS / 2.0,
-                    frame.top + frame.height / 2.0,
-                    "tick middle",
-                    "not known",
-                ));
-                continue;
-            }
-            content.push_str(&label(left, frame.top - 9.0, "", &shortened(title)));
-            content.push_str(&scale.cells(&frame, field.shape, values));
-            if bar {
-                content.push_str(&scale.bar(left + ACROSS + 8.0, frame.top, frame.height));
-            }
+/// One resolution of a sample below an upper edge; the last one of its sample has the labels of the x axis.
+fn draw(field: &FieldComparison, y: f64, is_last: bool, (input, solution): (Scale, Scale)) -> String {
+    let error: Vec<f64> = field.prediction.iter().zip(&field.truth).map(|(p, t)| p - t).collect();
+    let difference = Scale::signed(error.iter().copied());
+    let name = if field.input_name.is_empty() { "input" } else { &field.input_name };
+    // Truth has no colour bar of its own.
+    let panels = [
+        (name, &field.input, input, true),
+        ("truth", &field.truth, solution, false),
+        ("prediction", &field.prediction, solution, true),
+        ("prediction − truth", &error, difference, true),
+    ];
+    let [x0, x1, y0, y1] = field.extent;
+    let (across, up) = (Axis::linear((x0, x1)), Axis::linear((y0, y1)));
+    let mut content = label(0.0, y + 15.0, "strong", &row_label(field));
+    for ((title, values, scale, bar), left) in panels.into_iter().zip(LEFTS) {
+        let frame = Frame { left, top: y + HEAD, width: ACROSS, height: height(field), x: across, y: up };
+        // Labels on the left and at the bottom of the figure only; all panels of a sample have the same axes.
+        let (x_ticks, x_label) = if is_last { (across.ticks(2), "x") } else { Default::default() };
+        let (y_ticks, y_label) = if left == LEFTS[0] { (up.ticks(2), "y") } else { Default::default() };
+        content.push_str(&frame.axes_at((&x_ticks, x_label), (&y_ticks, y_label)));
+        if values.len() != field.truth.len() {
+            let middle = (left + ACROSS / 2.0, frame.top + frame.height / 2.0);
+            content.push_str(&label(middle.0, middle.1, "tick middle", "not known"));
+            continue;
         }
-        content
+        content.push_str(&label(left, frame.top - 9.0, "", &shortened(title)));
+        content.push_str(&scale.cells(&frame, field.shape, values));
+        if bar {
+            content.push_str(&scale.bar(left + ACROSS + 8.0, frame.top, frame.height));
+        }
     }
-
-    fn frame(&self, left: f64) -> Frame {
-        let [x0, x1, y0, y1] = self.field.extent;
-        let (x, y) = (Axis::linear((x0, x1)), Axis::linear((y0, y1)));
-        Frame { left, top: self.y + HEAD, width: ACROSS, height: height(self.field), x, y }
-    }
-
-    /// Labels on the left and at the bottom of the figure only; all panels of a sample have the same axes.
-    fn axes(&self, frame: &Frame) -> String {
-        let first = frame.left == LEFTS[0];
-        let (x_ticks, x_label) = if self.last { (frame.x.ticks(2), "x") } else { (Ticks::default(), "") };
-        let (y_ticks, y_label) = if first { (frame.y.ticks(2), "y") } else { (Ticks::default(), "") };
-        frame.axes_at((&x_ticks, x_label), (&y_ticks, y_label))
-    }
+    content
 }
 
 /// A title that fits above its panel.

@@ -28,20 +28,13 @@ fn chart(growth: &Growth) -> String {
     let points = || growth.points.iter().copied().filter(|&(x, seconds)| x > 0.0 && seconds > 0.0);
     let ranges = extent(points().map(|point| point.0)).zip(extent(points().map(|point| point.1)));
     let Some((across, up)) = ranges.filter(|_| points().count() > 1) else { return String::new() };
-    let frame = Frame {
-        left: 84.0,
-        top: 16.0,
-        width: svg::WIDTH - 108.0,
-        height: 220.0,
-        x: Axis::logarithmic(across),
-        y: Axis::logarithmic(up),
-    };
+    let frame = Frame::wide(16.0, 220.0, Axis::logarithmic(across), Axis::logarithmic(up));
     let palette = Palette::new(0..1);
     let mut content = frame.axes(&growth.quantity, "seconds a step");
     content.push_str(&frame.line(points(), &format!("line {}", palette.class(0))));
     content.push_str(&frame.markers(points(), &palette, 0));
     let title = format!("Time of a step over {}", growth.quantity);
-    let drawing = svg::drawing(frame.top + frame.height + 46.0, &title, &growth.setting, &content);
+    let drawing = frame.drawing(&title, &growth.setting, &content);
     let law = format!("seconds ~ ({})^{}", growth.quantity, two_digits(growth.exponent));
     svg::figure(&drawing, &html! { strong { (law) } " fits best. " (growth.setting) }.into_string())
 }

@@ -13,7 +13,7 @@ pub(crate) mod fields;
 mod green;
 pub mod growth;
 mod heat;
-mod measure;
+pub(crate) mod measure;
 mod mistakes;
 mod pixels;
 mod samples;

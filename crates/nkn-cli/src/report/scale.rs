@@ -90,15 +90,9 @@ impl Axis {
         let first = (self.low / step - 1e-9).ceil() as i64;
         let last = (self.high / step + 1e-9).floor() as i64;
         let label = |value: f64| minus(&fixed(value / 10f64.powi(shift), decimals));
-        Ticks {
-            labelled: (first..=last)
-                .take(4 * count)
-                .map(|k| k as f64 * step)
-                .map(|value| (value, label(value)))
-                .collect(),
-            minor: Vec::new(),
-            factor: (shift != 0).then(|| format!("×{}", power_of_ten(shift))),
-        }
+        let values = (first..=last).take(4 * count).map(|k| k as f64 * step);
+        let factor = (shift != 0).then(|| format!("×{}", power_of_ten(shift)));
+        Ticks { labelled: values.map(|value| (value, label(value))).collect(), minor: Vec::new(), factor }
     }
 
     fn decades(&self, count: usize) -> Ticks {

@@ -12,7 +12,7 @@ use super::spectrum::Spectrum;
 use super::stencils::Stencil;
 use super::text::{rate, scientific, size};
 use super::{FieldComparison, Report, render};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use nkn::analysis::{Elliptic, LoadSpan, QUICK_LIMIT, Stability, effective_green};
 use nkn::domain::Domain;
 use nkn::field::images::Resampler;
@@ -39,7 +39,7 @@ pub fn write(run: &Path) -> Result<PathBuf> {
 }
 
 /// The name of a run: its folder's own, for pages travel and paths do not.
-fn name(run: &Path) -> String {
+pub fn name(run: &Path) -> String {
     run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
@@ -47,11 +47,11 @@ fn name(run: &Path) -> String {
 fn of(folder: &RunFolder) -> Result<Report> {
     let config = folder.config()?;
     let data = config.data.load_with(&crate::progress::generating())?;
-    let models = folder.depths().into_iter().map(|depth| folder.model_at(depth)).collect::<nkn::Result<Vec<_>>>()?;
-    ensure!(!models.is_empty(), "{}: no depth is finished\n  hint: continue it with --resume", folder.path().display());
+    let depths = crate::commands::depths(folder, None)?;
+    let models = depths.into_iter().map(|depth| folder.model_at(depth)).collect::<nkn::Result<Vec<_>>>()?;
     let results = folder.results()?.context("a finished depth has results")?;
     let depths = match models.as_slice() {
-        [.., only] if models.len() == 1 => config.model.title(only.depth()),
+        [only] => config.model.title(only.depth()),
         [first, .., last] => {
             format!("{}, depths {} to {}", config.model.kind.to_string().to_uppercase(), first.depth(), last.depth())
         }
@@ -68,7 +68,12 @@ fn of(folder: &RunFolder) -> Result<Report> {
         ..Report::default()
     };
     match &data {
-        Data::Functions { train, test } => of_functions(report, &config, &models, deepest, (train, test.as_ref())),
+        Data::Functions { train, test } => {
+            let errors = errors(&config, &models, train, test.as_ref())?;
+            let report = Report { errors, green: green(&config, deepest, train)?, ..report };
+            let Some(test) = test else { return Ok(report) };
+            Ok(Report { samples: samples(deepest, test)?, fields: fields(&config, deepest, test)?, ..report })
+        }
         Data::Images(splits) => of_images(report, &config, deepest, splits, &results),
     }
 }
@@ -114,23 +119,6 @@ fn facts(folder: &RunFolder, config: &RunConfig, data: &Data, results: &RunResul
     shown.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// What a network on functions has learned.
-fn of_functions(
-    report: Report,
-    config: &RunConfig,
-    models: &[Model],
-    deepest: &Model,
-    (train, test): (&Samples, Option<&Samples>),
-) -> Result<Report> {
-    Ok(Report {
-        errors: errors(config, models, train, test)?,
-        samples: test.map_or(Ok(Vec::new()), |test| samples(deepest, test))?,
-        fields: test.map_or(Ok(Vec::new()), |test| fields(config, deepest, test))?,
-        green: green(config, deepest, train)?,
-        ..report
-    })
-}
-
 /// The training error, which is the loss if that is a relative error, and the test error of each depth.
 fn curves(folder: &RunFolder, config: &RunConfig, models: &[Model]) -> Result<Vec<Curve>> {
     let records = folder.metrics()?;
@@ -168,22 +156,28 @@ fn picks(errors: &[f64]) -> Vec<usize> {
 /// Three test samples on a line.
 fn samples(model: &Model, test: &Samples) -> Result<Vec<Sample>> {
     let ([input], 1) = (model.config().fields.as_slice(), test.domain().dim()) else { return Ok(Vec::new()) };
-    let nodes = test.nodes();
-    let (prediction, truth) = (model.predict(test)?, test.output_values()?);
-    let errors = relative_l2(&prediction, truth, nodes);
-    let input = &test.field(input)?.values;
-    let sample = |index: usize| {
-        let of = |values: &[f64]| values[index * nodes..(index + 1) * nodes].to_vec();
-        Sample {
-            index,
-            x: test.domain().coordinates(),
-            input: of(input),
-            truth: of(truth),
-            prediction: of(&prediction),
-            relative_l2: errors[index],
-        }
+    let picks = picks(&relative_l2(&model.predict(test)?, test.output_values()?, test.nodes()));
+    let sample = |(index, [input, truth, prediction], relative_l2): Shown| {
+        let x = test.domain().coordinates();
+        Sample { index, x, input, truth, prediction, relative_l2 }
     };
-    Ok(picks(&errors).into_iter().map(sample).collect())
+    Ok(shown(model, test, input, &picks)?.into_iter().map(sample).collect())
+}
+
+/// The number of a sample; its input, the truth and the prediction; the relative error.
+type Shown = (usize, [Vec<f64>; 3], f64);
+
+/// Some samples of a set beside the model's predictions.
+fn shown(model: &Model, set: &Samples, input: &str, picks: &[usize]) -> Result<Vec<Shown>> {
+    let samples = set.select(picks);
+    let (prediction, truth) = (model.predict(&samples)?, samples.output_values()?);
+    let errors = relative_l2(&prediction, truth, samples.nodes());
+    let fields = [&samples.field(input)?.values[..], truth, &prediction];
+    let one = |(place, &index): (usize, &usize)| {
+        let range = place * samples.nodes()..(place + 1) * samples.nodes();
+        (index, fields.map(|values| values[range.clone()].to_vec()), errors[place])
+    };
+    Ok(picks.iter().enumerate().map(one).collect())
 }
 
 /// Other resolutions at which nkn can generate the test samples.
@@ -221,27 +215,19 @@ pub fn comparisons(model: &Model, set: &Samples, picks: &[usize]) -> Result<Vec<
     let (Domain::Grid(grid), Some(input_name)) = (set.domain(), model.config().fields.first()) else {
         return Ok(Vec::new());
     };
-    let samples = set.select(picks);
-    let nodes = samples.nodes();
-    let (prediction, truth) = (model.predict(&samples)?, samples.output_values()?);
-    let errors = relative_l2(&prediction, truth, nodes);
-    let input = &samples.field(input_name)?.values;
     let (lower, upper) = (grid.lower(), grid.upper());
-    let comparison = |(place, &index): (usize, &usize)| {
-        let of = |values: &[f64]| values[place * nodes..(place + 1) * nodes].to_vec();
-        FieldComparison {
-            index,
-            resolution: grid.shape()[0],
-            shape: [grid.shape()[0], grid.shape()[1]],
-            extent: [lower[0], upper[0], lower[1], upper[1]],
-            input_name: input_name.clone(),
-            input: of(input),
-            truth: of(truth),
-            prediction: of(&prediction),
-            relative_l2: errors[place],
-        }
+    let comparison = |(index, [input, truth, prediction], relative_l2): Shown| FieldComparison {
+        index,
+        resolution: grid.shape()[0],
+        shape: [grid.shape()[0], grid.shape()[1]],
+        extent: [lower[0], upper[0], lower[1], upper[1]],
+        input_name: input_name.clone(),
+        input,
+        truth,
+        prediction,
+        relative_l2,
     };
-    Ok(picks.iter().enumerate().map(comparison).collect())
+    Ok(shown(model, set, input_name, picks)?.into_iter().map(comparison).collect())
 }
 
 /// What a network has learned whose output is affine in its one input on a line.
@@ -311,7 +297,7 @@ fn errors(config: &RunConfig, models: &[Model], train: &Samples, test: Option<&S
 }
 
 /// A measure as it stands on the page.
-fn row(depth: usize, measure: &Measure) -> ErrorRow {
+pub fn row(depth: usize, measure: &Measure) -> ErrorRow {
     ErrorRow {
         metric: measure.metric.clone(),
         depth,
@@ -345,16 +331,10 @@ fn of_images(
 ) -> Result<Report> {
     let first = splits.tests.first().context("there are no test images")?;
     let answers = splits.tested_at.iter().map(|&side| answers(model, first, side, side == splits.side));
-    let rows = |result: &nkn::train::DepthResult| {
-        let depth = result.depth;
-        result.measures.iter().map(move |measure| row(depth, measure)).collect::<Vec<_>>()
-    };
+    let results = results.depths.iter();
+    let rows = results.flat_map(|result| result.measures.iter().map(|measure| row(result.depth, measure))).collect();
     Ok(Report {
-        errors: Errors {
-            trained_at: splits.side,
-            is_square: true,
-            rows: results.depths.iter().flat_map(rows).collect(),
-        },
+        errors: Errors { trained_at: splits.side, is_square: true, rows },
         classes: config.data.problem.classes().iter().map(|&name| name.to_owned()).collect(),
         answers: answers.collect::<Result<_>>()?,
         stencils: stencils(model, splits.side)?,

@@ -70,7 +70,7 @@ pub fn figure(spectra: &[Spectrum], palette: &Palette) -> String {
     let content = frame.axes("Re λ", "Im λ") + &frame.clip(&inside) + &legend;
     let description = "Eigenvalues in the complex plane, one colour and marker per depth, and the outline of each depth's \
                        stability disc.";
-    let drawing = svg::drawing(frame.top + height + 46.0, "Spectrum of the learned operator", description, &content);
+    let drawing = frame.drawing("Spectrum of the learned operator", description, &content);
     svg::figure(&drawing, &caption(equal)) + &table(spectra)
 }
 
@@ -116,10 +116,9 @@ fn disc(frame: &Frame, step: f64, class: &str) -> String {
 /// The eigenvalues of one depth; those on the same pixel are drawn once.
 fn points(frame: &Frame, spectrum: &Spectrum, palette: &Palette) -> String {
     let mut taken = BTreeSet::new();
-    let drawn = spectrum.eigenvalues.iter().filter_map(|&value| frame.point(value));
-    let drawn = drawn.filter(|(x, y)| taken.insert((x.round() as i64, y.round() as i64)));
-    let path: String = drawn.map(|(x, y)| palette.marker(spectrum.depth, x, y)).collect();
-    format!("<path class=\"marker {}\" d=\"{path}\"/>\n", palette.class(spectrum.depth))
+    let mut is_new = |(x, y): (f64, f64)| taken.insert((x.round() as i64, y.round() as i64));
+    let drawn = spectrum.eigenvalues.iter().copied().filter(|&value| frame.point(value).is_some_and(&mut is_new));
+    frame.markers(drawn, palette, spectrum.depth)
 }
 
 fn caption(equal: bool) -> String {

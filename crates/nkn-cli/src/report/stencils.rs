@@ -79,8 +79,8 @@ fn one(stencil: &Stencil) -> String {
         let (column, row) = ((k % columns as usize) as f64, (k / columns as usize) as f64);
         let frame = stencil.frame(GRID.0 + column * (panel + GAPS.0), TOP + row * (panel + GAPS.1), panel);
         let is_lowest = k + columns as usize >= entries.len();
-        let edges = Edges { x: is_lowest, y: column == 0.0 };
-        content.push_str(&stencil.panel(&frame, &stencil.values(entry).collect::<Vec<_>>(), signed, edges));
+        let values: Vec<_> = stencil.values(entry).collect();
+        content.push_str(&stencil.panel(&frame, &values, signed, (is_lowest, column == 0.0)));
         let name = format!("({}, {})", entry / stencil.width + 1, entry % stencil.width + 1);
         content.push_str(&label(frame.left, frame.top - 6.0, "tick", &name));
     }
@@ -106,12 +106,6 @@ fn caption(stencil: &Stencil, shown: usize) -> String {
         caption.push_str(" Grey squares contain values that are not finite.");
     }
     caption
-}
-
-/// Which axes of a panel are labelled.
-struct Edges {
-    x: bool,
-    y: bool,
 }
 
 impl Stencil {
@@ -155,7 +149,7 @@ impl Stencil {
         let title = label(frame.left, 18.0, "strong", "‖w K‖ at each neighbour");
         let entries = label(GRID.0, 18.0, "strong", "entries of w K");
         let bar = scale.bar(frame.left + frame.width + 10.0, frame.top, frame.height);
-        title + &entries + &self.panel(&frame, &norms, scale, Edges { x: true, y: true }) + &bar
+        title + &entries + &self.panel(&frame, &norms, scale, (true, true)) + &bar
     }
 
     /// A square panel with the pixel in its centre.
@@ -176,16 +170,13 @@ impl Stencil {
         Ticks { labelled, ..Ticks::default() }
     }
 
-    /// One value per neighbour as squares, with the radius, the centre and the axes.
-    fn panel(&self, frame: &Frame, values: &[f64], scale: Scale, edges: Edges) -> String {
-        let ticks = |labelled: bool| if labelled { self.ticks(frame) } else { Ticks::default() };
-        let mut down = ticks(edges.y);
+    /// One value per neighbour as squares, with the radius, the centre and the axes, of which some are labelled.
+    fn panel(&self, frame: &Frame, values: &[f64], scale: Scale, (has_x, has_y): (bool, bool)) -> String {
+        let axis = |is_labelled: bool, label| if is_labelled { (self.ticks(frame), label) } else { Default::default() };
+        let ((across, x_label), (mut down, y_label)) = (axis(has_x, "Δx in pixels"), axis(has_y, "Δy in pixels"));
         // Rows of pixels are counted downwards.
         down.labelled.iter_mut().for_each(|tick| tick.0 = -tick.0);
-        let axes = frame.axes_at(
-            (&ticks(edges.x), if edges.x { "Δx in pixels" } else { "" }),
-            (&down, if edges.y { "Δy in pixels" } else { "" }),
-        );
+        let axes = frame.axes_at((&across, x_label), (&down, y_label));
         let per_pixel = frame.width / frame.x.span();
         let centre = format!("{} {}", pixel(frame.left + frame.width / 2.0), pixel(frame.top + frame.height / 2.0));
         let arm = if frame.width > 150.0 { 4.0 } else { 2.5 };

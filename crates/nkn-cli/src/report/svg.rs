@@ -34,7 +34,7 @@ pub fn label(x: f64, y: f64, class: &str, text: &str) -> String {
 }
 
 /// Path data through points; of the points in one pixel column only the lowest and the highest are kept.
-fn polyline(points: &[(f64, f64)]) -> String {
+pub fn polyline(points: &[(f64, f64)]) -> String {
     let mut path = String::new();
     for column in points.chunk_by(|a, b| a.0.floor() == b.0.floor()) {
         let by_height = |&a: &usize, &b: &usize| column[a].1.total_cmp(&column[b].1);
@@ -62,6 +62,12 @@ impl Entry {
     /// The entry of a line of this style.
     pub fn line(text: impl Into<String>, style: impl Into<String>) -> Self {
         Self { text: text.into(), symbol: vec![(style.into(), dash(0.0, 0.0))] }
+    }
+
+    /// With a symbol on it.
+    pub fn with(mut self, class: String, path: String) -> Self {
+        self.symbol.push((class, path));
+        self
     }
 }
 
@@ -108,6 +114,16 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// A frame over the width of the page, with room for the labels at its left.
+    pub fn wide(top: f64, height: f64, x: Axis, y: Axis) -> Self {
+        Self { left: 84.0, top, width: WIDTH - 108.0, height, x, y }
+    }
+
+    /// A drawing that ends below this frame and its labels.
+    pub fn drawing(&self, title: &str, description: &str, content: &str) -> String {
+        drawing(self.top + self.height + 46.0, title, description, content)
+    }
+
     /// The pixel of a horizontal value.
     pub fn across(&self, x: f64) -> Option<f64> {
         Some(self.left + self.x.position(x)? * self.width)
@@ -135,9 +151,7 @@ impl Frame {
         let (right, bottom) = (self.left + self.width, self.top + self.height);
         let (mut grid, mut minor, mut labels) = (String::new(), String::new(), String::new());
         for (value, text) in &x_ticks.labelled {
-            let Some(x) = self.across(*value) else {
-                continue;
-            };
+            let Some(x) = self.across(*value) else { continue };
             grid.push_str(&format!("M{} {}V{}", pixel(x), pixel(self.top), pixel(bottom + 4.0)));
             labels.push_str(&label(x, bottom + 18.0, "tick middle", text));
         }

@@ -4,26 +4,20 @@ use maud::html;
 
 /// Names and values under the title; long values, such as commands, get a line of their own.
 pub fn facts(facts: &[(String, String)]) -> String {
-    if facts.is_empty() {
-        return String::new();
-    }
     let is_wide = |value: &str| value.chars().count() > 32;
     html! {
-        dl {
+        @if !facts.is_empty() { dl {
             @for (name, value) in facts {
                 div class=[is_wide(value).then_some("wide")] { dt { (name) } dd { @if is_wide(value) { code { (value) } } @else { (value) } } }
             }
-        }
+        } }
     }
     .into_string()
 }
 
 /// The remarks at the end.
 pub fn notes(notes: &[String]) -> String {
-    if notes.is_empty() {
-        return String::new();
-    }
-    html! { ul { @for note in notes { li { (note) } } } }.into_string()
+    html! { @if !notes.is_empty() { ul { @for note in notes { li { (note) } } } } }.into_string()
 }
 
 /// The names in the order in which they first occur.

@@ -5,18 +5,9 @@ pub const NOT_FINITE: &str = "not finite";
 
 /// Escapes text for HTML and SVG, in content and in quoted attributes.
 pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            _ => escaped.push(character),
-        }
-    }
-    escaped
+    // Ampersands first: the others bring new ones.
+    let signs = [('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#39;")];
+    signs.into_iter().fold(text.to_owned(), |text, (sign, entity)| text.replace(sign, entity))
 }
 
 /// An error as in 2.32e-3.
@@ -82,12 +73,8 @@ pub fn minus(digits: &str) -> String {
 /// A power of ten with a raised exponent, as in 10⁻³.
 pub fn power_of_ten(exponent: i32) -> String {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-    let raised = exponent
-        .to_string()
-        .chars()
-        .map(|c| c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize]))
-        .collect::<String>();
-    format!("10{raised}")
+    let raise = |sign: char| sign.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize]);
+    format!("10{}", exponent.to_string().chars().map(raise).collect::<String>())
 }
 
 #[cfg(test)]

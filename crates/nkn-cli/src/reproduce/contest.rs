@@ -3,7 +3,8 @@
 use super::cell::Cell;
 use super::names::{class, details, kind_name};
 use super::row::Data;
-use super::table::{Line, Samples, Table};
+use super::table::{Line, Table};
+use std::collections::BTreeMap;
 
 /// Lines that can be compared: trained on the same data, tested on the same samples.
 pub struct Contest<'a> {
@@ -31,22 +32,15 @@ pub enum Winner<'a> {
 impl Table {
     /// The contests on test samples in which something was run.
     pub fn contests(&self) -> Vec<Contest<'_>> {
-        let mut contests: Vec<(Option<Samples>, Contest)> = Vec::new();
+        let mut contests: BTreeMap<_, Contest> = BTreeMap::new();
         for group in self.groups.iter().filter(|group| group.is_run()) {
             for line in group.lines.iter().filter(|line| line.is_test()) {
-                let same = |(samples, contest): &&mut (Option<Samples>, Contest)| {
-                    *samples == line.samples && contest.data == group.data
-                };
-                if let Some((_, contest)) = contests.iter_mut().find(same) {
-                    contest.lines.push(line);
-                    continue;
-                }
-                let name = line.samples.map_or_else(|| "all networks".into(), |_| line.detail.clone());
-                contests.push((line.samples, Contest { data: group.data, name, lines: vec![line] }));
+                let name = || line.samples.map_or_else(|| "all networks".into(), |_| line.detail.clone());
+                let new = || Contest { data: group.data, name: name(), lines: Vec::new() };
+                contests.entry((group.data, line.samples)).or_insert_with(new).lines.push(line);
             }
         }
-        contests.sort_by_key(|(samples, contest)| (contest.data, *samples));
-        contests.into_iter().map(|(_, contest)| contest).collect()
+        contests.into_values().collect()
     }
 }
 

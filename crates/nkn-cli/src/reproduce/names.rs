@@ -17,15 +17,32 @@ fn radius(model: &str) -> Option<(&str, usize)> {
     Some((kind, radius.parse().ok()?))
 }
 
-/// The name of a kind, as in "NKN"; what is not known is its own name.
+/// Kinds, their names, and the CSS classes that set their colours; style.css holds these.
+const KINDS: [(&str, &str, &str); 8] = [
+    ("nkn", "NKN", "nkn"),
+    ("gkn", "GKN", "gkn"),
+    ("fno", "FNO", "fno"),
+    ("nnn", "NNN", "nnn"),
+    ("cnn", "CNN", "cnn"),
+    ("preresnet20", "Baseline (PreResNet-20)", "cnn"),
+    ("multiscale-cnn", "Multiscale CNN", "multiscale"),
+    (QUOTED, "Multiscale CNN* (Haber et al.)", "multiscale"),
+];
+
+/// Name and class of a kind; what is not known is its own name.
+fn known(model: &str) -> (&str, &'static str) {
+    let is_it = |(name, ..): &&(&str, &str, &str)| *name == kind(model);
+    KINDS.iter().find(is_it).map_or((kind(model), "other"), |&(_, name, class)| (name, class))
+}
+
+/// The name of a kind, as in "NKN".
 pub fn kind_name(model: &str) -> String {
-    match kind(model) {
-        "cnn" | "fno" | "gkn" | "nkn" | "nnn" => kind(model).to_uppercase(),
-        "multiscale-cnn" => "Multiscale CNN".into(),
-        QUOTED => "Multiscale CNN* (Haber et al.)".into(),
-        "preresnet20" => "Baseline (PreResNet-20)".into(),
-        other => other.into(),
-    }
+    known(model).0.to_owned()
+}
+
+/// The CSS class of a kind.
+pub fn class(model: &str) -> &'static str {
+    known(model).1
 }
 
 /// Radius and depth, as in "r = 3, L = 2".
@@ -39,19 +56,6 @@ pub fn details(model: &str, depth: Option<usize>) -> String {
 pub fn network(model: &str, depth: Option<usize>) -> String {
     let details = details(model, depth);
     if details.is_empty() { kind_name(model) } else { format!("{}, {details}", kind_name(model)) }
-}
-
-/// The CSS class that sets the colours of a kind; style.css holds them.
-pub fn class(model: &str) -> &'static str {
-    match kind(model) {
-        "nkn" => "nkn",
-        "gkn" => "gkn",
-        "fno" => "fno",
-        "cnn" | "preresnet20" => "cnn",
-        "nnn" => "nnn",
-        "multiscale-cnn" | QUOTED => "multiscale",
-        _ => "other",
-    }
 }
 
 /// The shape of a model's markers, so that they differ without colour too; networks of one kind differ by their radius.

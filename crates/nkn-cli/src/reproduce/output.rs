@@ -13,10 +13,11 @@ use super::table::{Table, costs, errors, tables};
 use super::training::{Standing, fields, losses, rows_of, settings_in_words, standing};
 use super::{latex, markdown};
 use crate::report;
+use crate::report::curves::{Curve, Line};
 use anyhow::Result;
 use nkn::io::write_atomically;
 use nkn::run::RunConfig;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// How much is shown.
@@ -38,21 +39,16 @@ struct Found {
 /// The trainings that were begun with the request's settings, also those that it does not ask for.
 fn found(request: &Request) -> Result<Vec<Found>> {
     let mut found: Vec<Found> = Vec::new();
-    for (job, is_asked_for) in request
-        .jobs()
-        .into_iter()
-        .map(|job| (job, true))
-        .chain(request.everything().jobs().into_iter().map(|job| (job, false)))
-    {
+    let asked_for = request.jobs().into_iter().map(|job| (job, true));
+    for (job, is_asked_for) in asked_for.chain(request.everything().jobs().into_iter().map(|job| (job, false))) {
         let folder = job.folder(request);
         if !folder.join("config.toml").is_file() || found.iter().any(|known| known.folder == folder) {
             continue;
         }
         let config = (request.problem.config)(&job, request)?;
         match standing(&folder, &config) {
-            Ok(Standing::New) => {}
             Err(error) if is_asked_for => return Err(error),
-            Err(_) => {}
+            Err(_) | Ok(Standing::New) => {}
             Ok(_) => found.push(Found { job, folder, config }),
         }
     }
@@ -82,12 +78,16 @@ pub fn write(request: &Request, command: &str, extent: Extent) -> Result<PathBuf
     let text = |table: fn(&Table) -> String, simple: fn(&super::simple::SimpleTable) -> String| {
         all().map(table).chain(page.simple.iter().map(simple)).collect::<Vec<_>>().join("\n")
     };
-    let path = request.out.join("index.html");
-    write_atomically(&request.out.join("results.csv"), to_csv(&rows).as_bytes())?;
-    write_atomically(&request.out.join("results.md"), text(markdown::comparison, markdown::simple).as_bytes())?;
-    write_atomically(&request.out.join("results.tex"), text(latex::comparison, latex::simple).as_bytes())?;
-    write_atomically(&path, render(&page).as_bytes())?;
-    Ok(path)
+    let files = [
+        ("results.csv", to_csv(&rows)),
+        ("results.md", text(markdown::comparison, markdown::simple)),
+        ("results.tex", text(latex::comparison, latex::simple)),
+        ("index.html", render(&page)),
+    ];
+    for (name, content) in files {
+        write_atomically(&request.out().join(name), content.as_bytes())?;
+    }
+    Ok(request.out().join("index.html"))
 }
 
 /// The part of the page that follows from the rows alone.
@@ -125,15 +125,18 @@ fn page(request: &Request, rows: &[Row]) -> Page {
 
 /// Training losses of shallow-to-deep and of random initialisation, where both were trained.
 fn loss_figure(found: &[Found]) -> Result<Option<(String, String)>> {
-    let mut curves = Vec::new();
+    let mut by_depth: BTreeMap<usize, Vec<Line>> = BTreeMap::new();
     for random in found.iter().filter(|found| found.job.model.ends_with(RANDOM)) {
         let ladder = Job { model: random.job.model.trim_end_matches(RANDOM).to_owned(), ..random.job.clone() };
         for (name, is_it) in [("shallow-to-deep", &ladder.name()), ("random initialisation", &random.job.name())] {
             if let Some(one) = found.iter().find(|found| found.job.name() == *is_it) {
-                curves.extend(losses(&one.folder, name)?);
+                for (depth, line) in losses(&one.folder, name)? {
+                    by_depth.entry(depth).or_default().push(line);
+                }
             }
         }
     }
+    let curves: Vec<_> = by_depth.into_iter().map(|(depth, lines)| Curve { depth, lines }).collect();
     Ok(Some(("Shallow to deep".to_owned(), loss_curves(&curves))).filter(|(_, figure)| !figure.is_empty()))
 }
 

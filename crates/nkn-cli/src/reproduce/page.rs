@@ -3,8 +3,8 @@
 use super::html;
 use super::simple::SimpleTable;
 use super::table::Table;
-use crate::report::tables;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use crate::report::{self, paragraph, section, tables};
+use maud::{Markup, PreEscaped, html};
 
 /// Everything that the page shows.
 #[derive(Debug, Clone, Default)]
@@ -31,14 +31,8 @@ pub struct Page {
     pub notes: Vec<String>,
 }
 
-/// A section, or nothing without content.
-fn section(heading: &str, content: Markup) -> Markup {
-    html! { @if !content.0.is_empty() { section { h2 { (heading) } (content) } } }
-}
-
 /// Renders the page.
 pub fn render(page: &Page) -> String {
-    let style = concat!(include_str!("../report/style.css"), include_str!("style.css"));
     let compared: Vec<_> = page.tables.iter().filter(|table| has_paper(table)).collect();
     let glance = html! {
         @for table in &compared {
@@ -47,46 +41,25 @@ pub fn render(page: &Page) -> String {
         }
         @for figure in &page.overview { (PreEscaped(figure)) }
     };
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (page.title) }
-                style { (PreEscaped(style)) }
-            }
-            body {
-                main {
-                    header {
-                        p.kind { "Reproduction of the paper's tables" }
-                        h1 { (page.title) }
-                        @if !page.summary.is_empty() { p.summary { (page.summary) } }
-                        @if page.is_quick {
-                            p.banner role="note" {
-                                "Quick budget: few steps, one seed; these are not the numbers to judge the methods by."
-                            }
-                        }
-                    }
-                    (section("At a glance", glance))
-                    (section("Setting", PreEscaped(tables::facts(&page.facts))))
-                    @for table in page.tables.iter().chain(&page.costs) {
-                        (section(&table.title, html! {
-                            @if has_paper(table) { (html::scale_legend()) }
-                            (html::comparison(table))
-                        }))
-                    }
-                    @for figures in page.figures.chunk_by(|a, b| a.0 == b.0) {
-                        (section(&figures[0].0, html! { @for (_, figure) in figures { (PreEscaped(figure)) } }))
-                    }
-                    (section("Sizes, spectra and times", html! { @for table in &page.simple { (html::simple(table)) } }))
-                    (section("Notes", PreEscaped(tables::notes(&page.notes))))
-                }
-            }
+    let header = html! {
+        (PreEscaped(paragraph(&page.summary)))
+        @if page.is_quick {
+            p.banner role="note" { "Quick budget: few steps, one seed; these are not the numbers to judge the methods by." }
         }
     };
-    markup.into_string()
+    let section = |heading: &str, content: Markup| section(heading, content.into_string());
+    let mut content = section("At a glance", glance) + &section("Setting", PreEscaped(tables::facts(&page.facts)));
+    for table in page.tables.iter().chain(&page.costs) {
+        let legend = html! { @if has_paper(table) { (html::scale_legend()) } };
+        content += &section(&table.title, html! { (legend) (html::comparison(table)) });
+    }
+    for figures in page.figures.chunk_by(|a, b| a.0 == b.0) {
+        content += &section(&figures[0].0, html! { @for (_, figure) in figures { (PreEscaped(figure)) } });
+    }
+    content += &section("Sizes, spectra and times", html! { @for table in &page.simple { (html::simple(table)) } });
+    content += &section("Notes", PreEscaped(tables::notes(&page.notes)));
+    let kind = ("Reproduction of the paper's tables", page.title.as_str());
+    report::page(kind, include_str!("style.css"), header, PreEscaped(content))
 }
 
 /// Whether the paper has a number for one of ours.

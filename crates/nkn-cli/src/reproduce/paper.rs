@@ -15,6 +15,7 @@
 //! - The caption of MNIST says test, its columns say validation: both are 10,000 of the 60,000 training images.
 
 use super::row::{Key, lines};
+use crate::report::tables::unique;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -30,19 +31,9 @@ pub struct Published {
 
 /// The lines in the order of the paper.
 static LINES: LazyLock<Vec<(Key, Published)>> = LazyLock::new(|| {
-    let nothing = Key {
-        problem: String::new(),
-        model: String::new(),
-        data: None,
-        depth: None,
-        split: String::new(),
-        trained_at: 0,
-        tested_at: 0,
-        metric: String::new(),
-    };
     let entry = |line: &super::row::Line| {
         let value = Published { mean: line.number(&["value"]).ok()??, deviation: line.number(&["deviation"]).ok()? };
-        Some((line.key(&nothing).ok()?, value))
+        Some((line.key(&Key::default()).ok()?, value))
     };
     let lines = lines(include_str!("paper.csv"), Path::new("paper.csv")).unwrap_or_default();
     lines.iter().filter_map(entry).collect()
@@ -63,12 +54,7 @@ pub fn keys(problem: &str, metric: &str) -> impl Iterator<Item = &'static Key> {
 
 /// The place of a model in the paper's tables; models that it does not have come last.
 pub fn rank(problem: &str, model: &str) -> usize {
-    let mut models: Vec<&str> = Vec::new();
-    for (key, _) in LINES.iter().filter(|(key, _)| key.problem == problem) {
-        if !models.contains(&key.model.as_str()) {
-            models.push(&key.model);
-        }
-    }
+    let models = unique(LINES.iter().filter(|(key, _)| key.problem == problem).map(|(key, _)| key.model.as_str()));
     models.iter().position(|&name| name == model).unwrap_or(models.len())
 }
 

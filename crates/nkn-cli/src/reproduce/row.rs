@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// What a network on functions was trained on: the two halves of the paper's tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Data {
     /// Trained on normalised data
     Normalised,
@@ -35,7 +35,7 @@ impl FromStr for Data {
 }
 
 /// Where a number belongs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// "poisson", "darcy", "mnist" or "cifar".
     pub problem: String,

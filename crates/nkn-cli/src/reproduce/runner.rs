@@ -5,9 +5,11 @@ use super::problem::{Budget, Job, Request};
 use super::training::{self, Standing, estimate, standing, test, train};
 use crate::Global;
 use crate::progress::should_stop;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use nkn::run::{Data, RunConfig};
 use nkn::train::Outcome;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -23,14 +25,14 @@ struct Open {
 pub struct Plan {
     jobs: usize,
     open: Vec<Open>,
-    samples: Vec<(usize, Data)>,
+    samples: BTreeMap<usize, Data>,
 }
 
 impl Plan {
     /// Looks at what is there and estimates the rest; `peak` measures the machine, if that is needed.
     pub fn new(request: &Request, peak: fn() -> f64) -> Result<Self> {
         let jobs = request.jobs();
-        let mut plan = Self { jobs: jobs.len(), open: Vec::new(), samples: Vec::new() };
+        let mut plan = Self { jobs: jobs.len(), open: Vec::new(), samples: BTreeMap::new() };
         for job in jobs {
             let (folder, config) = (job.folder(request), (request.problem.config)(&job, request)?);
             if standing(&folder, &config)? != Standing::Finished {
@@ -39,11 +41,10 @@ impl Plan {
         }
         let peak = if plan.open.is_empty() { 0.0 } else { peak() };
         for open in &mut plan.open {
-            let wanted = training::samples(&open.config);
-            if plan.samples.iter().all(|(known, _)| *known != wanted) {
-                plan.samples.push((wanted, training::load(&open.config)?));
-            }
-            let (_, loaded) = plan.samples.iter().find(|(known, _)| *known == wanted).context("loaded above")?;
+            let loaded = match plan.samples.entry(training::samples(&open.config)) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => place.insert(training::load(&open.config)?),
+            };
             open.seconds = estimate(&open.folder, &open.config, loaded, peak)?;
         }
         Ok(plan)
@@ -80,8 +81,7 @@ impl Plan {
             let left: f64 = self.open[index..].iter().map(|open| pace * open.seconds).sum();
             let (number, count, name) = (index + 1, self.open.len(), open.job.name());
             eprintln!("training {number} of {count}: {name}; about {} left in all", in_words(left));
-            let wanted = training::samples(&open.config);
-            let (_, loaded) = self.samples.iter().find(|(known, _)| *known == wanted).context("loaded for the plan")?;
+            let loaded = &self.samples[&training::samples(&open.config)];
             let started = Instant::now();
             let outcome = train(global, &open.folder, &open.job, (&open.config, loaded), &is_over)?;
             spent += started.elapsed().as_secs_f64();

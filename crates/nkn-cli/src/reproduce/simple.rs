@@ -8,7 +8,7 @@ use super::row::{Data, Key, Row};
 use super::table::{pivot, training_name};
 use crate::report::text::{compact, minus};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A table whose cells are plain text; the first column names the rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -177,8 +177,7 @@ pub fn spent(problem: &Problem, rows: &[Row]) -> (usize, f64) {
 /// A row per network, two columns per resolution of the training; none without trainings.
 pub fn cost(problem: &Problem, rows: &[Row]) -> Option<SimpleTable> {
     let trainings = trainings(problem, rows);
-    let is_single =
-        trainings.keys().all(|(_, key)| Some(key.trained_at) == trainings.keys().next().map(|(_, k)| k.trained_at));
+    let is_single = trainings.keys().map(|(_, key)| key.trained_at).collect::<BTreeSet<_>>().len() == 1;
     let texts = trainings.iter().flat_map(|((rank, key), seeds)| {
         let line = (*rank, Key { trained_at: 0, tested_at: 0, ..key.clone() });
         let epochs = range(seeds.values().map(|[epochs, _]| *epochs as usize).filter(|&epochs| epochs > 0));

@@ -1,12 +1,12 @@
 //! What is asked of the library: training, testing, estimating and reading a run. Nothing else here knows its run folders.
 
-use super::figures::losses::LossCurve;
 use super::names::RANDOM;
 use super::problem::Job;
 use super::row::{Row, from_csv, to_csv};
 use crate::Global;
 use crate::progress::{Progress, generating, preparing, should_stop};
 use crate::report::FieldComparison;
+use crate::report::curves::Line;
 use crate::report::source::comparisons;
 use anyhow::{Context, Result, bail};
 use nkn::analysis::{Elliptic, Stability};
@@ -206,16 +206,16 @@ pub fn rows_of(folder: &Path, job: &Job, config: &RunConfig, tests: &[usize]) ->
     Ok(rows)
 }
 
-/// The training losses of a ladder, a curve per depth.
-pub fn losses(folder: &Path, name: &str) -> Result<Vec<LossCurve>> {
+/// The training losses of a ladder: its depths, and a line of this name for each.
+pub fn losses(folder: &Path, name: &str) -> Result<Vec<(usize, Line)>> {
     let run = RunFolder::open(folder)?;
     let records = if run.depths().is_empty() { Vec::new() } else { run.metrics()? };
-    let curve = |depth: usize| {
+    let line = |depth: usize| {
         let own = records.iter().filter(|record| record.depth == depth && record.measure.metric == "loss");
-        let (epochs, losses) = own.map(|record| (record.epoch as f64, record.measure.value)).unzip();
-        LossCurve { name: name.into(), depth, epochs, losses }
+        let points = own.map(|record| (record.epoch as f64, record.measure.value)).collect();
+        (depth, Line { metric: "loss".into(), split: name.into(), points })
     };
-    Ok(run.depths().into_iter().map(curve).collect())
+    Ok(run.depths().into_iter().map(line).collect())
 }
 
 /// The first test samples beside the predictions of the deepest network at every resolution, and its depth; none for images

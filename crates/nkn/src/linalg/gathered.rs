@@ -81,7 +81,7 @@ impl<T: Real> WithSimd for Gather<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        if self.sizes.columns % T::lanes::<S>() != 0 {
+        if !self.sizes.columns.is_multiple_of(T::lanes::<S>()) {
             return plain_gather(self.sizes, self.terms, self.states, self.blocks, self.result);
         }
         // A number of rows that the compiler knows makes every address a constant.

@@ -9,7 +9,7 @@ use super::super::table::Cells;
 use super::{TOP, on};
 use crate::report::color::Palette;
 use crate::report::scale::{Axis, Ticks, extent};
-use crate::report::svg::{self, Entry, Frame, WIDTH, label, pixel};
+use crate::report::svg::{self, Entry, Frame, WIDTH, label, pixel, polyline};
 use crate::report::text::escape;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -125,11 +125,6 @@ fn place(frame: &Frame, depth: usize, error: f64) -> Option<(f64, f64)> {
     Some((x, y.clamp(frame.top, frame.top + frame.height)))
 }
 
-fn path(points: &[(f64, f64)]) -> String {
-    let points: Vec<_> = points.iter().map(|&(x, y)| format!("{} {}", pixel(x), pixel(y))).collect();
-    if points.is_empty() { String::new() } else { format!("M{}", points.join("L")) }
-}
-
 /// An arrow that leaves the panel at its upper edge.
 fn arrow(x: f64, y: f64) -> String {
     format!("M{} {}v14m-4.5-8l4.5-6l4.5 6", pixel(x), pixel(y))
@@ -138,7 +133,7 @@ fn arrow(x: f64, y: f64) -> String {
 fn paper_line(frame: &Frame, model: &str, series: &Series) -> String {
     let errors = series.iter().filter_map(|(depth, cell)| Some((*depth, cell.paper?.mean)));
     let points: Vec<_> = errors.filter_map(|(depth, error)| place(frame, depth, error)).collect();
-    format!("<path class=\"line dashed paper {}\" d=\"{}\"/>\n", class(model), path(&points))
+    format!("<path class=\"line dashed paper {}\" d=\"{}\"/>\n", class(model), polyline(&points))
 }
 
 fn our_line(frame: &Frame, model: &str, series: &Series, shift: f64) -> String {
@@ -168,7 +163,7 @@ fn our_line(frame: &Frame, model: &str, series: &Series, shift: f64) -> String {
             whiskers.push_str(&format!("M{} {low}V{high}M{left} {low}h5M{left} {high}h5", pixel(x)));
         }
     }
-    let lines: String = runs.iter().map(|run| path(run)).collect();
+    let lines: String = runs.iter().map(|run| polyline(run)).collect();
     format!(
         "<path class=\"line {class}\" d=\"{lines}\"/>\n<path class=\"whisker {class}\" d=\"{whiskers}\"/>\n\
          <path class=\"solid {class}\" d=\"{markers}\"/>\n<path class=\"arrow {class}\" d=\"{arrows}\"/>\n"
@@ -181,17 +176,12 @@ fn marker(model: &str, x: f64, y: f64) -> String {
 
 fn legend(models: &BTreeSet<(usize, &str)>) -> Vec<Entry> {
     let model = |(_, model): &(usize, &str)| {
-        let line = vec![
-            (format!("line {}", class(model)), svg::dash(0.0, 0.0)),
-            (format!("solid {}", class(model)), marker(model, 12.0, 0.0)),
-        ];
-        Entry { text: network(model, None), symbol: line }
+        let line = Entry::line(network(model, None), format!("line {}", class(model)));
+        line.with(format!("solid {}", class(model)), marker(model, 12.0, 0.0))
     };
-    let mut entries: Vec<_> = models.iter().map(model).collect();
-    let paper = vec![("line dashed paper".into(), svg::dash(0.0, 0.0))];
-    entries.push(Entry { text: "the paper's".into(), symbol: paper });
-    entries.push(Entry { text: "beyond the axis, or INF".into(), symbol: vec![("arrow".into(), arrow(12.0, -7.0))] });
-    entries
+    let paper = Entry::line("the paper's", "line dashed paper");
+    let beyond = Entry { text: "beyond the axis, or INF".into(), symbol: vec![("arrow".into(), arrow(12.0, -7.0))] };
+    models.iter().map(model).chain([paper, beyond]).collect()
 }
 
 #[cfg(test)]

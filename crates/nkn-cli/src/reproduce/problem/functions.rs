@@ -31,7 +31,7 @@ pub fn ladder(
     job: &Job,
     request: &Request,
 ) -> Result<RunConfig> {
-    config.data.folder = request.out.join("data");
+    config.data.folder = request.out().join("data");
     let is_fno = job.model == "fno";
     match job.model.as_str() {
         "gkn" => {

@@ -27,7 +27,7 @@ pub fn config(
     let epochs = request.epochs.or(is_quick.then_some(2)).map_or(training.epochs.clone(), PerDepth::Same);
     let config = RunConfig {
         data: DataConfig {
-            folder: request.images.clone(),
+            folder: request.images(),
             resolution: Some(job.trained_at),
             tested_at: request.tests(),
             train_samples: if is_quick { 2_000 } else { usual.train_samples },

@@ -10,10 +10,12 @@ mod poisson;
 use super::cell::Unit;
 use super::names::RANDOM;
 use super::row::{Data, Key, Row};
-use anyhow::{Result, bail};
-use clap::ValueEnum;
+use anyhow::{Result, bail, ensure};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use nkn::run::RunConfig;
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// The four examples.
 pub static PROBLEMS: [&Problem; 4] = [&poisson::POISSON, &darcy::DARCY, &mnist::MNIST, &cifar::CIFAR];
@@ -96,33 +98,49 @@ impl Task {
     }
 }
 
-/// What is asked for; empty lists stand for the usual ones.
-#[derive(Clone)]
+/// What is asked for, in the command's options; empty lists stand for the usual ones.
+#[derive(Args, Clone)]
 pub struct Request {
-    /// The example.
+    /// The example: poisson, darcy, mnist or cifar
+    #[arg(value_name = "EXAMPLE", value_parser = PossibleValuesParser::new(PROBLEMS.map(|one| one.name)).try_map(named))]
     pub problem: &'static Problem,
-    /// How long.
+    /// How long to train
+    #[arg(long, default_value = "full")]
     pub budget: Budget,
-    /// Of [`Problem::models`].
+    /// Models [default: all of the example: nkn, gkn, fno; mnist cnn, multiscale-cnn, nnn, nkn; cifar preresnet20, nnn, nkn]
+    #[arg(long, value_delimiter = ',', value_name = "MODEL")]
     pub models: Vec<String>,
-    /// L.
+    /// Depths, rising [default: poisson 1,2,4,8,16,32; darcy 1,2,4,8,16, gkn to 8; quick darcy 1,2,4; images: the paper's]
+    #[arg(long, value_delimiter = ',', value_name = "L")]
     pub depths: Vec<usize>,
-    /// Images: radii of NKN in pixels.
-    pub radii: Vec<usize>,
-    /// Seeds of the weights; the data are the same for all.
+    /// Seeds of the weights [default: 0,1; 0 for quick, for darcy and for images]
+    #[arg(long, value_delimiter = ',', value_name = "N")]
     pub seeds: Vec<u64>,
-    /// Points or pixels per side in training.
+    /// Points per side of the training grids [default: poisson 101; darcy 16, 31 is the paper's fine set; mnist 28,14; cifar 32]
+    #[arg(long, value_delimiter = ',', value_name = "S")]
     pub trained_at: Vec<usize>,
-    /// In tests.
+    /// Points per side of the test grids [default: poisson 101; darcy 16,31,61, quick 16,31; mnist 28,14; cifar 32,64,16]
+    #[arg(long, value_delimiter = ',', value_name = "S")]
     pub tested_at: Vec<usize>,
-    /// Functions: halves of the tables.
-    pub data: Vec<Data>,
-    /// Epochs of each training, if not the budget's.
+    /// Which half of the tables (poisson and darcy): normalised, original or both [default: both]
+    #[arg(long, value_name = "HALF", value_parser = ["normalised", "original", "both"])]
+    pub data: Option<String>,
+    /// Radii of the nonlocal kernel networks in pixels (mnist and cifar) [default: 2,3,4]
+    #[arg(long, value_delimiter = ',', value_name = "R")]
+    pub radii: Vec<usize>,
+    /// Epochs of each depth or network, instead of the budget's [the paper: 1000 for functions, 200 for images]
+    #[arg(long, value_name = "N")]
     pub epochs: Option<usize>,
-    /// Where the images are.
-    pub images: PathBuf,
-    /// Where the runs go.
-    pub out: PathBuf,
+    /// Where the images are (mnist and cifar); what is missing is fetched [default: data/mnist, data/cifar10]
+    #[arg(long, value_name = "FOLDER")]
+    pub images: Option<PathBuf>,
+    /// Where everything goes [default: runs/reproduce-EXAMPLE, with -quick for quick]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+}
+
+fn named(name: String) -> Result<&'static Problem, &'static str> {
+    PROBLEMS.into_iter().find(|problem| problem.name == name).ok_or("no such example")
 }
 
 /// One training.
@@ -158,7 +176,7 @@ impl Job {
 
     /// Where its runs are.
     pub fn folder(&self, request: &Request) -> PathBuf {
-        request.out.join("jobs").join(self.name())
+        request.out().join("jobs").join(self.name())
     }
 
     /// A number of this training.
@@ -182,32 +200,47 @@ fn or<T: Clone>(given: &[T], usual: &[T]) -> Vec<T> {
 }
 
 impl Request {
-    /// Refuses what the example does not have.
+    /// Refuses what the example does not have; an option that has no meaning for it is an error.
     pub fn check(&self) -> Result<()> {
         let (problem, name) = (self.problem, self.problem.name);
-        for model in &self.models {
-            if !problem.models.contains(&model.as_str()) {
-                let models = problem.models.join(", ");
-                bail!("--models: expected some of {models} for {name}, got {model}");
-            }
+        let is_images = problem.task == Task::Images;
+        for (option, is_wrong, those) in [
+            ("--data", is_images && self.data.is_some(), "poisson and darcy"),
+            ("--radii", !is_images && !self.radii.is_empty(), "mnist and cifar"),
+            ("--images", !is_images && self.images.is_some(), "mnist and cifar"),
+        ] {
+            ensure!(!is_wrong, "{option}: has no meaning for {name}\n  hint: it is for {those}");
+        }
+        if let Some(model) = self.models.iter().find(|model| !problem.models.contains(&model.as_str())) {
+            bail!("--models: expected some of {} for {name}, got {model}", problem.models.join(", "));
         }
         let is_rising = self.depths.is_sorted_by(|a, b| a < b);
-        if self.depths.contains(&0) || problem.task == Task::Functions && !is_rising {
-            let depths = &self.depths;
-            bail!(
-                "--depths: expected rising numbers from 1, got {depths:?}\n  hint: deeper networks start from shallower ones"
-            );
-        }
-        for (option, given) in [("--radii", self.radii.contains(&0)), ("--epochs", self.epochs == Some(0))] {
-            if given {
-                bail!("{option}: expected 1 or more, got 0");
-            }
+        ensure!(
+            !self.depths.contains(&0) && (is_images || is_rising),
+            "--depths: expected rising numbers from 1, got {:?}\n  hint: deeper networks start from shallower ones",
+            self.depths
+        );
+        for (option, is_zero) in [("--radii", self.radii.contains(&0)), ("--epochs", self.epochs == Some(0))] {
+            ensure!(!is_zero, "{option}: expected 1 or more, got 0");
         }
         let (fits, which) = problem.has_resolution;
         if let Some(side) = self.trained_at.iter().chain(&self.tested_at).find(|&&side| !fits(side)) {
             bail!("--trained-at, --tested-at: expected {which}, got {side}");
         }
         Ok(())
+    }
+
+    /// Where everything goes.
+    pub fn out(&self) -> PathBuf {
+        let suffix = if self.budget == Budget::Quick { "-quick" } else { "" };
+        let usual = || Path::new("runs").join(format!("reproduce-{}{suffix}", self.problem.name));
+        self.out.clone().unwrap_or_else(usual)
+    }
+
+    /// Where the images are.
+    pub fn images(&self) -> PathBuf {
+        let name = if self.problem.name == "cifar" { "cifar10" } else { self.problem.name };
+        self.images.clone().unwrap_or_else(|| Path::new("data").join(name))
     }
 
     /// The resolutions of the tests.
@@ -218,15 +251,15 @@ impl Request {
     /// The trainings, first seed first, so that every table is filled before any is refined.
     pub fn jobs(&self) -> Vec<Job> {
         let problem = self.problem;
-        let halves = match problem.task {
-            Task::Functions => or(&self.data, &[Data::Normalised, Data::Original]).into_iter().map(Some).collect(),
+        let is_asked = |half: &Data| self.data.as_deref().is_none_or(|data| data == "both" || data == half.to_string());
+        let halves: Vec<Option<Data>> = match problem.task {
+            Task::Functions => [Data::Normalised, Data::Original].into_iter().filter(is_asked).map(Some).collect(),
             Task::Images => vec![None],
         };
         let usual: Vec<String> = problem.models.iter().map(|model| model.to_string()).collect();
         let mut jobs: Vec<Job> = Vec::new();
-        for (index, &seed) in
-            or(&self.seeds, if self.budget == Budget::Full { problem.seeds } else { &[0] }).iter().enumerate()
-        {
+        let seeds = or(&self.seeds, if self.budget == Budget::Full { problem.seeds } else { &[0] });
+        for (index, &seed) in seeds.iter().enumerate() {
             for &trained_at in &or(&self.trained_at, problem.trained_at) {
                 for &data in &halves {
                     for (model, depths) in or(&self.models, &usual).iter().flat_map(|model| self.networks(model)) {
@@ -239,13 +272,8 @@ impl Request {
                 jobs.push(Job { model: job.model.clone() + RANDOM, ..job });
             }
         }
-        let mut names: Vec<String> = Vec::new();
-        jobs.retain(|job| {
-            !names.contains(&job.name()) && {
-                names.push(job.name());
-                true
-            }
-        });
+        let mut names = BTreeSet::new();
+        jobs.retain(|job| names.insert(job.name()));
         jobs
     }
 
@@ -272,7 +300,7 @@ impl Request {
             radii: Vec::new(),
             seeds: (0..16).chain(others).collect(),
             trained_at: Vec::new(),
-            data: Vec::new(),
+            data: None,
             ..self.clone()
         }
     }

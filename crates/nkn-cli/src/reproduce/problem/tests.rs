@@ -2,7 +2,6 @@
 
 use super::super::paper;
 use super::*;
-use std::collections::BTreeSet;
 
 /// All of an example.
 pub fn request(name: &str) -> Request {
@@ -15,10 +14,10 @@ pub fn request(name: &str) -> Request {
         seeds: vec![0],
         trained_at: Vec::new(),
         tested_at: Vec::new(),
-        data: Vec::new(),
+        data: None,
         epochs: None,
-        images: "images".into(),
-        out: "out".into(),
+        images: None,
+        out: None,
     }
 }
 
@@ -89,7 +88,8 @@ fn parts_can_be_asked_for() {
     let config = (part.problem.config)(&part.jobs()[0], &part).unwrap();
     assert_eq!((config.train.epochs.at(0), config.model.radius, config.train.depths), (200, Some(4.0), vec![2]));
     assert!(names(&part).is_subset(&names(&part.everything())));
-    let half = Request { data: vec![Data::Original], models: vec!["fno".into(), "fno".into()], ..request("poisson") };
+    let half =
+        Request { data: Some("original".into()), models: vec!["fno".into(), "fno".into()], ..request("poisson") };
     assert_eq!(names(&half), BTreeSet::from(["fno-s101-original-seed0".to_owned()]));
 }
 
