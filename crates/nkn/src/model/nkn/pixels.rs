@@ -170,7 +170,7 @@ pub(crate) fn evolve(pass: &Pass, equation: Equation, initial: Tensor<3>, depth:
 pub(super) fn plain_steps(pass: &Pass, images: Tensor<3>, weight: Tensor<2>, bias: Tensor<1>) -> Result<Tensor<3>> {
     let [nodes, _, channels] = images.dims();
     let [d, inputs] = weight.dims();
-    let points: Vec<f32> = coordinates(pass.side).into_iter().flatten().map(|v| v as f32).collect();
+    let points: Vec<f64> = coordinates(pass.side).into_iter().flatten().collect();
     let points = Tensor::<2>::from_data(TensorData::new(points, [nodes, 2]), (&images.device(), images.dtype()));
     let place = points.matmul(weight.clone().slice([0..d, 0..2]).transpose()) + bias.reshape([1, d]);
     let seen = weight.slice([0..d, 2..inputs]).reshape([d * channels]);
