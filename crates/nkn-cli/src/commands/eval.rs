@@ -101,7 +101,7 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
         "--quadrature: images have one rule\n  hint: leave it out"
     );
     let trained_at = folder.results()?.map_or(0, |results| results.resolution);
-    let depths = super::depths(&folder, options.depth)?;
+    let depths = source::depths(&folder, options.depth)?;
     let rules: Vec<Option<Quadrature>> = match options.quadrature.as_slice() {
         [] => vec![None],
         rules => rules.iter().copied().map(Some).collect(),

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use nkn::run::{Existing, RunFolder};
+use nkn::run::Existing;
 use std::path::{Path, PathBuf};
 
 pub mod bench;
@@ -46,11 +46,4 @@ fn refuse_existing(file: &Path, force: bool) -> Result<()> {
     let hint = "replace it with --force, or choose another name";
     ensure!(force || !file.exists(), "{}: exists already\n  hint: {hint}", file.display());
     Ok(())
-}
-
-/// The depths of a run that are looked at: the one that is asked for, or every finished one.
-pub fn depths(folder: &RunFolder, only: Option<usize>) -> Result<Vec<usize>> {
-    let depths = only.map_or_else(|| folder.depths(), |depth| vec![depth]);
-    ensure!(!depths.is_empty(), "{}: no depth is finished\n  hint: continue it with --resume", folder.path().display());
-    Ok(depths)
 }

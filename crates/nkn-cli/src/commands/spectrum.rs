@@ -1,6 +1,7 @@
 //! `nkn spectrum`: eigenvalues of the trained operator and what they say about its steps.
 
 use crate::Global;
+use crate::report::source;
 use anyhow::Result;
 use clap::Args;
 use nkn::analysis::{Elliptic, Stability};
@@ -34,7 +35,7 @@ fn operators(model: &Model, data: &Data) -> Result<Vec<Elliptic>> {
 pub fn run(global: &Global, options: &Options) -> Result<()> {
     let folder = RunFolder::open(&options.run)?;
     let data = folder.config()?.data.load_with(&crate::progress::generating())?;
-    let depths = super::depths(&folder, options.depth)?;
+    let depths = source::depths(&folder, options.depth)?;
     let models = depths.iter().map(|&depth| folder.model_at(depth)).collect::<nkn::Result<Vec<_>>>()?;
     if let Some(model) = models.first() {
         // Whether the question has a meaning, before anything is printed.

@@ -12,7 +12,7 @@ use super::spectrum::Spectrum;
 use super::stencils::Stencil;
 use super::text::{rate, scientific, size};
 use super::{FieldComparison, Report, render};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use nkn::analysis::{Elliptic, LoadSpan, QUICK_LIMIT, Stability, effective_green};
 use nkn::domain::Domain;
 use nkn::field::images::Resampler;
@@ -43,14 +43,21 @@ pub fn name(run: &Path) -> String {
     run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
+/// The depths of a run that are looked at: the one that is asked for, or every finished one.
+pub fn depths(folder: &RunFolder, only: Option<usize>) -> Result<Vec<usize>> {
+    let depths = only.map_or_else(|| folder.depths(), |depth| vec![depth]);
+    ensure!(!depths.is_empty(), "{}: no depth is finished\n  hint: continue it with --resume", folder.path().display());
+    Ok(depths)
+}
+
 /// What a run has learned.
 fn of(folder: &RunFolder) -> Result<Report> {
     let config = folder.config()?;
     let data = config.data.load_with(&crate::progress::generating())?;
-    let depths = crate::commands::depths(folder, None)?;
+    let depths = depths(folder, None)?;
     let models = depths.into_iter().map(|depth| folder.model_at(depth)).collect::<nkn::Result<Vec<_>>>()?;
     let results = folder.results()?.context("a finished depth has results")?;
-    let depths = match models.as_slice() {
+    let network = match models.as_slice() {
         [only] => config.model.title(only.depth()),
         [first, .., last] => {
             format!("{}, depths {} to {}", config.model.kind.to_string().to_uppercase(), first.depth(), last.depth())
@@ -59,7 +66,7 @@ fn of(folder: &RunFolder) -> Result<Report> {
     };
     let deepest = &models[models.len() - 1];
     let report = Report {
-        title: format!("{}: {depths}", config.data.problem.title()),
+        title: format!("{}: {network}", config.data.problem.title()),
         summary: summary(&config, &results).unwrap_or_default(),
         facts: facts(folder, &config, &data, &results),
         curves: curves(folder, &config, &models)?,

@@ -1,7 +1,7 @@
 //! The figure of what another resolution costs: a bar per network, from its error at the resolution of the training to that at
 //! another.
 
-use super::super::cell::{Cell, Unit};
+use super::super::cell::{Cell, NOT_RUN, Unit};
 use super::super::names::{class, network};
 use super::super::paper;
 use super::super::problem::Problem;
@@ -153,11 +153,9 @@ fn circle(x: f64, y: f64, radius: f64) -> String {
 
 /// What a reader sees who points at a network.
 fn details((_, model, depth): Network, cells: &(&Cell, &Cell)) -> String {
-    let text = |pair: Option<Pair>| {
-        pair.map_or_else(
-            || "–".to_owned(),
-            |(home, cross)| format!("{} → {}", cells.0.write(home), cells.0.write(cross)),
-        )
+    let text = |pair: Option<Pair>| match pair {
+        Some((home, cross)) => format!("{} → {}", cells.0.write(home), cells.0.write(cross)),
+        None => NOT_RUN.to_owned(),
     };
     format!("{}: ours {}, the paper's {}", network(model, depth), text(ours(cells)), text(printed(cells)))
 }
