@@ -216,6 +216,8 @@ fn orthogonalise(vector: &mut [f64], basis: &[Vec<f64>]) {
     }
 }
 
+/// A scalar product, inlined so that it is compiled for the vectors of its caller.
+#[inline(always)]
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     // Eight sums side by side: a single one would wait for each addition, several times slower.
     let (heads_a, tail_a) = a.as_chunks::<8>();
