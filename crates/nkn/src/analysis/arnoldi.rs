@@ -165,10 +165,7 @@ fn orthonormal_span(chosen: &[usize], entry: impl Fn(usize, usize) -> c64, size:
         for part in parts {
             let mut vector: Vec<f64> = (0..size).map(|j| part(entry(j, i))).collect();
             for _ in 0..2 {
-                for other in &span {
-                    let share = dot(other, &vector);
-                    subtract(&mut vector, share, other);
-                }
+                orthogonalise(&mut vector, &span);
             }
             let length = norm(&vector);
             // The second of a conjugate pair, and real eigenvectors, add nothing.
@@ -204,16 +201,23 @@ fn residual(apply: Apply, basis: &[Vec<f64>], weights: &[c64], value: c64) -> f6
 fn fresh_direction(n: usize, basis: &[Vec<f64>], rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut vector: Vec<f64> = (0..n).map(|_| uniform(rng, -1.0, 1.0)).collect();
     for _ in 0..3 {
-        for other in basis {
-            let share = dot(other, &vector);
-            subtract(&mut vector, share, other);
-        }
+        orthogonalise(&mut vector, basis);
         let length = norm(&vector);
         vector.iter_mut().for_each(|x| *x /= length);
     }
     vector
 }
 
+/// Takes away what a vector has of each of an orthonormal basis.
+fn orthogonalise(vector: &mut [f64], basis: &[Vec<f64>]) {
+    for other in basis {
+        let share = dot(other, vector);
+        subtract(vector, share, other);
+    }
+}
+
+/// A scalar product, inlined so that it is compiled for the vectors of its caller.
+#[inline(always)]
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     // Eight sums side by side: a single one would wait for each addition, several times slower.
     let (heads_a, tail_a) = a.as_chunks::<8>();

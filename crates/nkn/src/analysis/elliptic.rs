@@ -1,5 +1,6 @@
 //! The operator behind the layers of a network, as a matrix-free linear operator.
 
+use super::arnoldi::dot;
 use super::spectrum::LinearOperator;
 use crate::Result;
 use crate::device::Device;
@@ -109,20 +110,6 @@ impl Elliptic {
             }
         });
     }
-}
-
-/// A scalar product in eight sums, which a compiler can put into a vector.
-#[inline(always)]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; 8];
-    let (a_pieces, b_pieces) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f64 = a_pieces.remainder().iter().zip(b_pieces.remainder()).map(|(a, b)| a * b).sum();
-    for (a, b) in a_pieces.zip(b_pieces) {
-        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum += a * b;
-        }
-    }
-    sums.iter().sum::<f64>() + rest
 }
 
 impl LinearOperator for Elliptic {

@@ -3,7 +3,7 @@
 use super::Convolution;
 use crate::linalg::gathered::{Merged, Sizes, Term, gather, gather_two};
 use crate::linalg::outer::{Pair, Triple, outer, outer_three};
-use crate::linalg::{Real, by_pieces, copied};
+use crate::linalg::{Real, add_rows, by_pieces, copied};
 use crate::operation::{Operation, Seen};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -46,9 +46,7 @@ fn users(shape: &Convolution, y: usize) -> impl DoubleEndedIterator<Item = (usiz
 
 fn sum_of_rows<T: Real>(rows: &[T], width: usize) -> Vec<T> {
     let mut sum = vec![T::ZERO; width];
-    for row in rows.chunks_exact(width) {
-        sum.iter_mut().zip(row).for_each(|(s, &r)| *s += r);
-    }
+    add_rows(&mut sum, rows);
     sum
 }
 

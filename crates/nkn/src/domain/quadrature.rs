@@ -48,22 +48,12 @@ impl Quadrature {
             (rule, ..) => rule,
         }
     }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Automatic => "automatic",
-            Self::Trapezoid => "trapezoid",
-            Self::Mean => "mean",
-            Self::Uniform => "uniform",
-            Self::Overlap => "overlap",
-            Self::Stencil => "stencil",
-        }
-    }
 }
 
+/// The name in configuration files.
 impl fmt::Display for Quadrature {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.name())
+        self.serialize(formatter)
     }
 }
 
@@ -71,11 +61,11 @@ impl FromStr for Quadrature {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let found = Self::ALL.into_iter().find(|rule| rule.name() == text);
+        let found = Self::ALL.into_iter().find(|rule| rule.to_string() == text);
         found.ok_or_else(|| {
             Error::invalid(
                 "quadrature",
-                format!("one of {}", Self::ALL.map(Self::name).join(", ")),
+                format!("one of {}", Self::ALL.map(|rule| rule.to_string()).join(", ")),
                 format!("`{text}`"),
                 "`mean` is the paper's rule; `overlap` does not change when the resolution does",
             )

@@ -59,7 +59,7 @@ pub fn recognise(path: &Path) -> Result<Format> {
         return Err(Error::file(path, "is empty", hint));
     }
     Format::of(&start).ok_or_else(|| {
-        let known: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+        let known: Vec<&str> = Format::ALL.iter().map(|(_, name)| *name).collect();
         let problem = format!("is {}, and begins like no known format", describe(&start));
         Error::file(path, problem, format!("known are: {}", known.join(", ")))
     })
@@ -80,26 +80,27 @@ pub(crate) fn describe(start: &[u8]) -> String {
 }
 
 impl Format {
-    const ALL: [Self; 14] = [
-        Self::Npz,
-        Self::Npy,
-        Self::Matlab5,
-        Self::Matlab73,
-        Self::Matlab4,
-        Self::Hdf5,
-        Self::Idx,
-        Self::Gzip,
-        Self::Xz,
-        Self::Png,
-        Self::Safetensors,
-        Self::Pickle,
-        Self::Html,
-        Self::Text,
+    /// All formats in the order of their declaration, with their names in messages.
+    const ALL: [(Self, &'static str); 14] = [
+        (Self::Npz, "a zip or .npz file"),
+        (Self::Npy, "a single .npy array"),
+        (Self::Matlab5, "a MATLAB v5 file"),
+        (Self::Matlab73, "a MATLAB v7.3 file"),
+        (Self::Matlab4, "a MATLAB v4 file"),
+        (Self::Hdf5, "an HDF5 file without MATLAB's header"),
+        (Self::Idx, "an idx file"),
+        (Self::Gzip, "a gzip file"),
+        (Self::Xz, "an xz file"),
+        (Self::Png, "a PNG image"),
+        (Self::Safetensors, "a safetensors file"),
+        (Self::Pickle, "a Python pickle"),
+        (Self::Html, "an HTML page"),
+        (Self::Text, "a text file"),
     ];
 
     /// The format that begins with these bytes.
     pub(crate) fn of(start: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.begins(start))
+        Self::ALL.into_iter().map(|(format, _)| format).find(|format| format.begins(start))
     }
 
     fn begins(self, start: &[u8]) -> bool {
@@ -128,22 +129,7 @@ impl Format {
 
     /// The name in messages.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Npz => "a zip or .npz file",
-            Self::Npy => "a single .npy array",
-            Self::Matlab5 => "a MATLAB v5 file",
-            Self::Matlab73 => "a MATLAB v7.3 file",
-            Self::Matlab4 => "a MATLAB v4 file",
-            Self::Hdf5 => "an HDF5 file without MATLAB's header",
-            Self::Idx => "an idx file",
-            Self::Gzip => "a gzip file",
-            Self::Xz => "an xz file",
-            Self::Png => "a PNG image",
-            Self::Safetensors => "a safetensors file",
-            Self::Pickle => "a Python pickle",
-            Self::Html => "an HTML page",
-            Self::Text => "a text file",
-        }
+        Self::ALL[self as usize].1
     }
 
     /// The error about a file of this format where another is wanted, with what to do about it.
@@ -215,7 +201,8 @@ mod tests {
     fn an_unknown_start_is_answered_with_what_is_known() {
         let message = recognise(file_with(b"\x01\x02\xff\x04\x05").path()).unwrap_err().to_string();
         assert!(message.contains("begins with the bytes 01 02 ff 04"), "{message}");
-        assert!(Format::ALL.iter().all(|format| message.contains(format.name())), "{message}");
+        assert!(Format::ALL.iter().all(|(format, _)| message.contains(format.name())), "{message}");
+        assert!(Format::ALL.iter().all(|(format, name)| format.name() == *name));
         assert!(recognise(file_with(b"").path()).unwrap_err().to_string().contains("is empty"));
         let missing = recognise(Path::new("nowhere.npz")).unwrap_err().to_string();
         assert!(missing.contains("nowhere.npz: could not open"), "{missing}");

@@ -71,8 +71,8 @@ pub fn values(path: &Path, tensors: &SafeTensors, name: &str, shape: &[usize]) -
         return Err(wrong(format!("tensor {name:?} has shape {:?}, expected {shape:?}", view.shape())));
     }
     let values: Vec<f64> = match view.dtype() {
-        Dtype::F32 => chunks::<4>(view.data()).map(|b| f32::from_le_bytes(b) as f64).collect(),
-        Dtype::F64 => chunks::<8>(view.data()).map(f64::from_le_bytes).collect(),
+        Dtype::F32 => view.data().as_chunks::<4>().0.iter().map(|&b| f64::from(f32::from_le_bytes(b))).collect(),
+        Dtype::F64 => view.data().as_chunks::<8>().0.iter().map(|&b| f64::from_le_bytes(b)).collect(),
         other => return Err(wrong(format!("tensor {name:?} has type {other:?}, expected F32 or F64"))),
     };
     if let Some(index) = values.iter().position(|v| !v.is_finite()) {
@@ -84,10 +84,6 @@ pub fn values(path: &Path, tensors: &SafeTensors, name: &str, shape: &[usize]) -
         });
     }
     Ok(values)
-}
-
-fn chunks<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
-    bytes.chunks_exact(N).map(|b| b.try_into().expect("chunks of N bytes"))
 }
 
 /// The parameters as pieces of a file, with a prefix before each name.

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::linalg::buffer::Buffer;
 use crate::linalg::gathered::{Sizes, Term, gather};
 use crate::linalg::outer::{Pair, outer};
-use crate::linalg::{Real, swap_leading, transposed_blocks, vectorised};
+use crate::linalg::{Real, add_rows, swap_leading, transposed_blocks, vectorised};
 use crate::operation::{Operation, Seen, operate};
 use burn::tensor::{Tensor, activation::softmax};
 use rayon::prelude::*;
@@ -349,9 +349,7 @@ impl Operation<3> for NonlocalSteps {
         let results = (0..samples).into_par_iter().map_init(|| Affinity::new(nodes), one);
         let (parts, matrices): (Vec<Vec<T>>, Vec<Vec<T>>) = results.unzip();
         let mut total = vec![T::ZERO; matrices[0].len()];
-        for own in matrices {
-            total.iter_mut().zip(own).for_each(|(t, o)| *t += o);
-        }
+        add_rows(&mut total, &matrices.concat());
         [Some(swap_leading(&parts.concat(), parts.len(), nodes, d)), Some(total), None]
     }
 }

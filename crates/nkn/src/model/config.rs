@@ -27,17 +27,10 @@ pub enum Kind {
     Preresnet,
 }
 
+/// The name in configuration files.
 impl std::fmt::Display for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Kind::Nkn => "nkn",
-            Kind::Gkn => "gkn",
-            Kind::Fno => "fno",
-            Kind::Cnn => "cnn",
-            Kind::MultiscaleCnn => "multiscale_cnn",
-            Kind::Nnn => "nnn",
-            Kind::Preresnet => "preresnet",
-        })
+        self.serialize(f)
     }
 }
 

@@ -18,13 +18,10 @@ pub enum LossKind {
     CrossEntropy,
 }
 
+/// The name in configuration files.
 impl std::fmt::Display for LossKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            LossKind::RelativeL2 => "relative_l2",
-            LossKind::Mse => "mse",
-            LossKind::CrossEntropy => "cross_entropy",
-        })
+        self.serialize(f)
     }
 }
 

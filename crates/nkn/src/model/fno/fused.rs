@@ -3,7 +3,7 @@
 
 use super::frequencies::Frequencies;
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, gemm, gemm_strided};
+use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_strided};
 use crate::operation::{Operation, Seen};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -241,15 +241,11 @@ fn pointwise_gradient<T: Real>(layer: &Layer, state: &[T], gradient: &[T]) -> Ve
             let mut piece = vec![T::ZERO; d * d + d];
             let (root, bias) = piece.split_at_mut(d * d);
             gemm(root, T::ZERO, T::ONE, Matrix::new(gradient, rows, d).t(), Matrix::new(state, rows, d));
-            for row in gradient.chunks_exact(d) {
-                bias.iter_mut().zip(row).for_each(|(sum, &g)| *sum += g);
-            }
+            add_rows(bias, gradient);
             piece
         })
         .collect();
     let mut total = vec![T::ZERO; d * d + d];
-    for piece in pieces {
-        total.iter_mut().zip(piece).for_each(|(sum, value)| *sum += value);
-    }
+    add_rows(&mut total, &pieces.concat());
     total
 }
