@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use nkn::Images;
 use nkn::domain::Domain;
-use nkn::field::{Samples, mean};
+use nkn::field::{Field, Samples, mean};
 use nkn::io::{Need, read_dataset, write_dataset};
 use nkn::problem::images::{ImageSet, load, prepare};
 use nkn::problem::{darcy, poisson};
@@ -112,8 +112,7 @@ pub fn run(options: &Options) -> Result<()> {
         cloud => cloud.len().to_string(),
     };
     eprintln!("{}: {} samples on {nodes} points", out.display(), samples.count());
-    let fields = samples.fields().iter().map(|field| (field.name.as_str(), field.values.as_slice()));
-    for (name, values) in fields.chain(samples.output_values().map(|u| ("u", u))) {
+    for Field { name, values, .. } in samples.fields().iter().chain(samples.outputs()) {
         let average = mean(values);
         let deviation = mean(&values.iter().map(|v| (v - average).powi(2)).collect::<Vec<_>>()).sqrt();
         eprintln!("  {name}: mean {average:.5e}, standard deviation {deviation:.5e} over all nodes, boundary included");
@@ -152,7 +151,7 @@ fn darcy_samples(options: &Darcy) -> Result<Samples> {
             darcy::generate(Seed::new(options.seed), options.first, count, options.side, &progress)?
         }
         Some(path) => {
-            let given = read_dataset(path, Need::Inputs)?;
+            let given = read_dataset(path, Need::Inputs, &[])?;
             let side = match given.domain() {
                 Domain::Grid(grid) if grid.dim() == 2 && grid.shape()[0] == grid.shape()[1] => grid.shape()[0],
                 _ => bail!("{}: expected a field b on a square grid, samples x side x side", path.display()),

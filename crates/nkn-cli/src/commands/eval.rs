@@ -72,7 +72,7 @@ impl TestSets {
             resolutions.is_empty(),
             "--resolution: a data file of functions has one resolution\n  hint: leave out --data to use the run's test samples"
         );
-        Ok(Self::Functions(vec![read_dataset(path, Need::Output)?]))
+        Ok(Self::Functions(vec![read_dataset(path, Need::Output, &config.model.output_names())?]))
     }
 
     /// The measures of a model on all of them.

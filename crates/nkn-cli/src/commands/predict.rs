@@ -50,9 +50,8 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
 }
 
 fn functions(options: &Options, model: &Model, how: &Predicting) -> Result<()> {
-    let samples = read_dataset(&options.input, Need::Inputs)?;
-    let prediction = model.predict_with(&samples, how)?;
-    let samples = samples.output("u", prediction)?;
+    let samples = read_dataset(&options.input, Need::Inputs, &model.config().output_names())?;
+    let samples = model.predicted(&samples, how)?;
     write_dataset(&options.out, &samples)?;
     eprintln!("{}: {} samples on {} nodes", options.out.display(), samples.count(), samples.nodes());
     Ok(())

@@ -16,7 +16,7 @@ use anyhow::{Context, Result, ensure};
 use nkn::analysis::{Elliptic, LoadSpan, QUICK_LIMIT, Stability, effective_green};
 use nkn::domain::Domain;
 use nkn::field::images::Resampler;
-use nkn::field::{Samples, relative_l2};
+use nkn::field::{Field, Samples, relative_l2};
 use nkn::io::write_atomically;
 use nkn::model::{Block, Kind, Model, Predicting};
 use nkn::problem::poisson;
@@ -163,12 +163,25 @@ fn picks(errors: &[f64]) -> Vec<usize> {
 /// Three test samples on a line.
 fn samples(model: &Model, test: &Samples) -> Result<Vec<Sample>> {
     let ([input], 1) = (model.config().fields.as_slice(), test.domain().dim()) else { return Ok(Vec::new()) };
+    if !is_plain(model, test) {
+        return Ok(Vec::new());
+    }
     let picks = picks(&relative_l2(&model.predict(test)?, test.output_values()?, test.nodes()));
     let sample = |(index, [input, truth, prediction], relative_l2): Shown| {
         let x = test.domain().coordinates();
         Sample { index, x, input, truth, prediction, relative_l2 }
     };
     Ok(shown(model, test, input, &picks)?.into_iter().map(sample).collect())
+}
+
+/// Whether there is one scalar output on one domain.
+fn is_plain(model: &Model, test: &Samples) -> bool {
+    let is_scalar = |fields: &[Field]| fields.iter().all(|field| field.components == 1);
+    !matches!(test.domain(), Domain::Clouds(_))
+        && model.config().output_names().len() == 1
+        && test.outputs().len() == 1
+        && is_scalar(test.fields())
+        && is_scalar(test.outputs())
 }
 
 /// The number of a sample; its input, the truth and the prediction; the relative error.
@@ -205,7 +218,7 @@ fn other_resolutions(config: &RunConfig) -> Vec<usize> {
 
 /// Three test samples in the plane, at the resolution of training and at finer ones.
 fn fields(config: &RunConfig, model: &Model, test: &Samples) -> Result<Vec<FieldComparison>> {
-    if test.domain().dim() != 2 || !matches!(test.domain(), Domain::Grid(_)) {
+    if test.domain().dim() != 2 || !matches!(test.domain(), Domain::Grid(_)) || !is_plain(model, test) {
         return Ok(Vec::new());
     }
     let picks = picks(&relative_l2(&model.predict(test)?, test.output_values()?, test.nodes()));

@@ -1,15 +1,15 @@
 //! Derivatives against central differences, fused operations against plain ones, and threads against each other.
 
-use crate::domain::{Grid, Quadrature};
+use crate::domain::{Clouds, Grid, PointCloud, Quadrature};
 use crate::engine::Engine;
-use crate::field::{NormaliserKind, Samples};
+use crate::field::{NormaliserKind, Samples, Values};
 use crate::kernel::Merge;
 use crate::model::function::forward;
 use crate::model::parameters::{Group, ParameterTensors};
 use crate::model::{Batch, BatchOptions, Geometry, Kind, ModelConfig, Normalisers, Parameters, Space};
 use crate::operator::Order;
 use crate::seed::{Seed, uniform};
-use crate::task::loss;
+use crate::task::{Outputs, loss};
 use crate::train::LossKind;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use std::sync::Arc;
@@ -110,9 +110,11 @@ fn tensors(parameters: &[(String, Vec<f64>)], device: &Device, dtype: DType) -> 
 
 fn loss_of(case: &Case, parameters: &ParameterTensors, batch: &Batch, engine: Engine) -> Tensor<1> {
     let prediction = forward(&case.config, parameters, batch, engine).unwrap();
-    let truth = TensorData::new(case.samples.output_values().unwrap().to_vec(), prediction.dims());
+    let truth = TensorData::new(case.samples.truth(&case.config.output_names()).unwrap(), prediction.dims());
     let truth = Tensor::from_data(truth, (&prediction.device(), prediction.dtype()));
-    loss(LossKind::RelativeL2, prediction, truth)
+    let options = BatchOptions::new(case.depth, &prediction.device());
+    let outputs = Outputs::of(&case.config, &case.samples, &options);
+    loss(LossKind::RelativeL2, prediction, truth, &outputs)
 }
 
 /// Gradients of all groups.
@@ -253,6 +255,92 @@ fn gradients_of_fourier_layers() {
         check_input(&case, Quadrature::Mean);
         compare_with_plain(&case, Quadrature::Mean);
     }
+}
+
+/// A vector that the kernel sees among the inputs; a scalar and a vector as outputs.
+fn with_vectors(mut case: Case, samples: Samples) -> Case {
+    let total: usize = samples.spans().iter().map(|span| span.len()).sum();
+    let vectors = |seed: u64| Values::vectors(2, numbers(2 * total, Seed::new(seed)));
+    let samples = samples.input("v", vectors(21)).unwrap().output("w", vectors(22)).unwrap();
+    case.config.fields.push("v".into());
+    case.config.kernel_fields.push("v".into());
+    case.config.outputs = vec!["u".into(), "w".into()];
+    case.config.components = [("v".to_string(), 2), ("w".to_string(), 2)].into();
+    case.normalisers = Normalisers::fit(&case.config, &samples).unwrap();
+    Case { samples, ..case }
+}
+
+#[test]
+fn gradients_of_vector_fields() {
+    for (kind, quadrature) in
+        [(Kind::Nkn, Quadrature::Overlap), (Kind::Gkn, Quadrature::Mean), (Kind::Fno, Quadrature::Mean)]
+    {
+        for sees in [false, true] {
+            let mut case = Case::new(kind, sees, quadrature, 3);
+            case.config.modes = 2;
+            let samples = case.samples.clone();
+            let case = with_vectors(case, samples);
+            check_parameters(&case, quadrature);
+            check_input(&case, quadrature);
+            compare_with_plain(&case, quadrature);
+        }
+    }
+}
+
+/// Three samples on clouds of 7, 9 and 12 points, the last two with measures of their own.
+fn on_clouds() -> Samples {
+    let cloud = |points: usize, seed: u64| PointCloud::new(2, numbers(2 * points, Seed::new(seed)), 4.0).unwrap();
+    let weights = |points: usize| (0..points).map(|i| 0.1 + 0.05 * (i % 4) as f64).collect();
+    let clouds = vec![
+        cloud(7, 31),
+        cloud(9, 32).with_weights(weights(9)).unwrap(),
+        cloud(12, 33).with_weights(weights(12)).unwrap(),
+    ];
+    let inputs = [("a", numbers(28, Seed::new(34))), ("b", numbers(28, Seed::new(35)))];
+    let samples = Samples::on(Clouds::new(clouds).unwrap()).inputs(inputs).unwrap();
+    samples.output("u", numbers(28, Seed::new(36))).unwrap()
+}
+
+#[test]
+fn gradients_on_a_cloud_for_each_sample() {
+    for kind in [Kind::Nkn, Kind::Gkn] {
+        for sees in [false, true] {
+            for quadrature in [Quadrature::Mean, Quadrature::Uniform] {
+                let mut case = Case::new(kind, sees, quadrature, 3);
+                case.config.normalise_output = NormaliserKind::Scalar;
+                case.config.radius = Some(1.1);
+                let case = with_vectors(case, on_clouds());
+                check_parameters(&case, quadrature);
+                check_input(&case, quadrature);
+                compare_with_plain(&case, quadrature);
+            }
+        }
+    }
+}
+
+/// Samples side by side are what each is alone.
+#[test]
+fn clouds_do_not_see_each_other() {
+    let mut case = Case::new(Kind::Nkn, true, Quadrature::Mean, 3);
+    case.config.normalise_output = NormaliserKind::Scalar;
+    case.config.radius = Some(1.1);
+    let case = with_vectors(case, on_clouds());
+    let predict = |samples: &Samples| {
+        let case = Case {
+            samples: samples.clone(),
+            config: case.config.clone(),
+            normalisers: case.normalisers.clone(),
+            ..case
+        };
+        let batch = case.batch(Quadrature::Mean, false, DType::F64, Merge::Distinct);
+        let parameters = tensors(&case.parameters(), &Device::flex(), DType::F64);
+        let prediction = forward(&case.config, &parameters, &batch, Engine::Automatic).unwrap();
+        prediction.into_data().iter::<f64>().collect::<Vec<f64>>()
+    };
+    let together = predict(&case.samples);
+    let alone: Vec<f64> = (0..3).flat_map(|sample| predict(&case.samples.select(&[sample]))).collect();
+    assert_eq!(together.len(), 28 * 3);
+    assert!(relative(&together, &alone) < 1e-12);
 }
 
 #[test]

@@ -12,6 +12,9 @@ pub struct PointCloud {
     dim: usize,
     coordinates: Vec<f64>,
     measure: f64,
+    /// The measure of each point; empty: it is estimated where it is needed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    weights: Vec<f64>,
 }
 
 /// What a file says, before [`PointCloud::new`] has looked at it.
@@ -21,13 +24,16 @@ struct Unchecked {
     dim: usize,
     coordinates: Vec<f64>,
     measure: f64,
+    #[serde(default)]
+    weights: Vec<f64>,
 }
 
 impl TryFrom<Unchecked> for PointCloud {
     type Error = Error;
 
     fn try_from(cloud: Unchecked) -> Result<Self> {
-        Self::new(cloud.dim, cloud.coordinates, cloud.measure)
+        let points = Self::new(cloud.dim, cloud.coordinates, cloud.measure)?;
+        if cloud.weights.is_empty() { Ok(points) } else { points.with_weights(cloud.weights) }
     }
 }
 
@@ -59,7 +65,45 @@ impl PointCloud {
                 "give the length, area or volume of the domain that the points fill",
             ));
         }
-        Ok(Self { dim, coordinates, measure })
+        Ok(Self { dim, coordinates, measure, weights: Vec::new() })
+    }
+
+    /// The same points with the length, area or volume that each stands for; together they are the domain's.
+    pub fn with_weights(mut self, weights: Vec<f64>) -> Result<Self> {
+        if weights.len() != self.len() {
+            let expected = format!("{}, one for each point", self.len());
+            return Err(Error::invalid("weights", expected, weights.len(), "give the measure of every point"));
+        }
+        if let Some(point) = weights.iter().position(|&weight| !(weight > 0.0 && weight.is_finite())) {
+            let got = format!("{} at point {point}", weights[point]);
+            let hint = "a point that stands for nothing must be left out";
+            return Err(Error::invalid("weights", "positive numbers", got, hint));
+        }
+        self.measure = weights.iter().sum();
+        self.weights = weights;
+        Ok(self)
+    }
+
+    /// Some of the points. What is left of the domain is what these stand for, in equal parts unless it is known.
+    pub fn select(&self, points: &[usize]) -> Result<Self> {
+        let coordinates = points.iter().flat_map(|&point| self.point(point).iter().copied()).collect();
+        let share = self.measure * points.len() as f64 / self.len() as f64;
+        let some = Self::new(self.dim, coordinates, share)?;
+        match self.weights() {
+            Some(weights) => some.with_weights(points.iter().map(|&point| weights[point]).collect()),
+            None => Ok(some),
+        }
+    }
+
+    /// The measure of each point, where it was given.
+    pub fn weights(&self) -> Option<&[f64]> {
+        (!self.weights.is_empty()).then_some(&self.weights)
+    }
+
+    /// Everything that makes a cloud what it is, to compare by.
+    pub(super) fn bits(&self) -> Vec<u64> {
+        let numbers = self.coordinates.iter().chain(&self.weights).chain([&self.measure]);
+        numbers.map(|number| number.to_bits()).chain([self.weights.len() as u64]).collect()
     }
 
     /// The number of space dimensions, 1 to 3.
@@ -207,7 +251,7 @@ mod tests {
     #[test]
     fn wrong_clouds_are_refused_with_a_reason() {
         let message = |dim, coordinates: &[f64], measure| {
-            let raw = Unchecked { dim, coordinates: coordinates.to_vec(), measure };
+            let raw = Unchecked { dim, coordinates: coordinates.to_vec(), measure, weights: Vec::new() };
             PointCloud::try_from(raw).unwrap_err().to_string()
         };
         assert!(message(0, &[0.0], 1.0).contains("cloud.dim"));

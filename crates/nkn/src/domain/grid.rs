@@ -1,6 +1,6 @@
 //! A uniform grid of nodes in a box.
 
-use super::check_dim;
+use super::{PointCloud, check_dim, lattice::Lattice};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,12 @@ impl TryFrom<Unchecked> for Grid {
 }
 
 impl Grid {
+    /// The nodes as scattered points, each with the measure of its cell.
+    pub fn to_cloud(&self) -> Result<PointCloud> {
+        let weights = Lattice::new(self).cell_measures();
+        PointCloud::new(self.dim(), self.coordinates(), 1.0)?.with_weights(weights)
+    }
+
     /// A grid with `shape` nodes per axis in the box from `lower` to `upper`.
     pub fn new(shape: Vec<usize>, lower: Vec<f64>, upper: Vec<f64>) -> Result<Self> {
         check_dim("grid.shape", shape.len())?;

@@ -15,6 +15,7 @@
 //! ```
 
 mod cloud;
+mod clouds;
 mod extent;
 mod grid;
 mod lattice;
@@ -25,6 +26,7 @@ mod policy;
 mod quadrature;
 
 pub use cloud::PointCloud;
+pub use clouds::Clouds;
 pub use extent::Extent;
 pub use grid::Grid;
 pub use neighbourhood::{Neighbourhood, connect};
@@ -41,8 +43,10 @@ use serde::{Deserialize, Serialize};
 pub enum Domain {
     /// A uniform grid.
     Grid(Grid),
-    /// Scattered points.
+    /// Scattered points, the same for all samples.
     Cloud(PointCloud),
+    /// Scattered points for every sample.
+    Clouds(Clouds),
 }
 
 impl From<Grid> for Domain {
@@ -57,28 +61,41 @@ impl From<PointCloud> for Domain {
     }
 }
 
+impl From<Clouds> for Domain {
+    /// Clouds that are all the same are one.
+    fn from(clouds: Clouds) -> Self {
+        match clouds.distinct() {
+            [one] => Self::Cloud(one.clone()),
+            _ => Self::Clouds(clouds),
+        }
+    }
+}
+
 impl Domain {
     /// The number of space dimensions, 1 to 3.
     pub fn dim(&self) -> usize {
         match self {
             Self::Grid(grid) => grid.dim(),
             Self::Cloud(cloud) => cloud.dim(),
+            Self::Clouds(clouds) => clouds.distinct()[0].dim(),
         }
     }
 
-    /// The number of nodes.
+    /// The number of nodes; of clouds that differ, those of all samples together.
     pub fn len(&self) -> usize {
         match self {
             Self::Grid(grid) => grid.len(),
             Self::Cloud(cloud) => cloud.len(),
+            Self::Clouds(clouds) => clouds.total(),
         }
     }
 
-    /// Nodes along the first axis of a grid, or the number of points.
+    /// Nodes along the first axis of a grid, or the number of points, of clouds that differ the mean number.
     pub fn resolution(&self) -> usize {
         match self {
             Self::Grid(grid) => grid.shape()[0],
             Self::Cloud(cloud) => cloud.len(),
+            Self::Clouds(clouds) => (clouds.total() as f64 / clouds.count() as f64).round() as usize,
         }
     }
 
@@ -87,11 +104,25 @@ impl Domain {
         self.len() == 0
     }
 
+    /// The sample and the node within it of a value, by its place among the values of all samples.
+    pub(crate) fn place(&self, mut at: usize) -> (usize, usize) {
+        let Self::Clouds(clouds) = self else { return (at / self.len(), at % self.len()) };
+        for sample in 0..clouds.count() {
+            let length = clouds.cloud(sample).len();
+            if at < length {
+                return (sample, at);
+            }
+            at -= length;
+        }
+        (clouds.count(), at)
+    }
+
     /// The coordinates of all nodes, node by node.
     pub fn coordinates(&self) -> Vec<f64> {
         match self {
             Self::Grid(grid) => grid.coordinates(),
             Self::Cloud(cloud) => cloud.coordinates().to_vec(),
+            Self::Clouds(clouds) => (0..clouds.count()).flat_map(|i| clouds.cloud(i).coordinates().to_vec()).collect(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Who is whose neighbour, with which weight.
 
 use super::{
-    Domain, Extent, Quadrature, TrainingRule, cloud::CellList, extent::Ball, lattice::Lattice, overlap::OverlapTable,
-    quadrature::NodeRule,
+    Domain, Extent, PointCloud, Quadrature, TrainingRule, cloud::CellList, extent::Ball, lattice::Lattice,
+    overlap::OverlapTable, quadrature::NodeRule,
 };
 use crate::{Error, Result};
 use rayon::prelude::*;
@@ -81,6 +81,18 @@ impl Neighbourhood {
         sources.zip(weights).map(|(&source, &weight)| (source as usize, weight))
     }
 
+    /// Several neighbourhoods side by side, nodes numbered on.
+    pub fn union(parts: &[&Self]) -> Self {
+        let mut result = Self::empty();
+        for part in parts {
+            let first = result.nodes() as u32;
+            for node in 0..part.nodes() {
+                result.push(part.row(node).map(|(source, weight)| (first + source as u32, weight)));
+            }
+        }
+        result
+    }
+
     /// The same neighbours and weights, but nobody is its own neighbour.
     pub fn without_self(&self) -> Self {
         let mut result = Self::empty();
@@ -103,6 +115,11 @@ pub fn connect(
     quadrature: Quadrature,
     training: Option<&TrainingRule>,
 ) -> Result<Neighbourhood> {
+    if let Domain::Clouds(clouds) = domain {
+        let connect_one = |cloud: &PointCloud| connect(&Domain::Cloud(cloud.clone()), extent, quadrature, training);
+        let distinct: Vec<Neighbourhood> = clouds.distinct().iter().map(connect_one).collect::<Result<_>>()?;
+        return Ok(Neighbourhood::union(&clouds.of().iter().map(|&index| &distinct[index]).collect::<Vec<_>>()));
+    }
     let quadrature = quadrature.chosen_for(domain, extent);
     let nodes = domain.len();
     let count = u32::try_from(nodes)
@@ -112,6 +129,7 @@ pub fn connect(
             let rule = match domain {
                 Domain::Grid(grid) => NodeRule::on_lattice(quadrature, &Lattice::new(grid))?,
                 Domain::Cloud(cloud) => NodeRule::on_cloud(quadrature, cloud)?,
+                Domain::Clouds(_) => unreachable!("taken apart above"),
             };
             let row = |_| rule.weigh((0..count).collect());
             Ok(Neighbourhood::from_rows(nodes, row))
@@ -124,6 +142,7 @@ pub fn connect(
             let spacing = (cloud.measure() / nodes as f64).powf(1.0 / cloud.dim() as f64);
             not_alone(Neighbourhood::from_rows(nodes, row), radius, &[spacing])
         }
+        (Extent::Ball { .. }, Domain::Clouds(_)) => unreachable!("taken apart above"),
         (Extent::Ball { radius, inclusive }, Domain::Grid(grid)) => {
             let ball = Ball::new(radius, inclusive)?;
             let (lattice, rule) = match quadrature {

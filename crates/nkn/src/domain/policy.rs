@@ -30,7 +30,7 @@ impl Policy<'_> {
     pub fn connect(&self, domain: &Domain) -> Result<Neighbourhood> {
         let training = self.training.and_then(|training| match training {
             Domain::Grid(grid) => Some(TrainingRule { spacing: grid.spacing(), quadrature: self.trained }),
-            Domain::Cloud(_) => None,
+            Domain::Cloud(_) | Domain::Clouds(_) => None,
         });
         let by = |rule, training: Option<&TrainingRule>| connect(domain, &self.extent, rule, training);
         let is_other = self.training.is_some_and(|training| training != domain);

@@ -44,7 +44,7 @@ impl Quadrature {
         match (self, domain, extent) {
             (Self::Automatic, Domain::Grid(_), Extent::Ball { .. }) => Self::Overlap,
             (Self::Automatic, Domain::Grid(_), Extent::All) => Self::Trapezoid,
-            (Self::Automatic, Domain::Cloud(_), _) => Self::Mean,
+            (Self::Automatic, Domain::Cloud(_) | Domain::Clouds(_), _) => Self::Mean,
             (rule, ..) => rule,
         }
     }

@@ -1,5 +1,6 @@
 //! Functions sampled on a domain: samples, normalisers, resampling.
 
+mod columns;
 mod errors;
 pub mod images;
 mod normaliser;
@@ -8,6 +9,7 @@ mod samples;
 mod symmetry;
 mod values;
 
+pub use columns::Columns;
 pub use errors::{mean, relative_l2};
 pub use images::Images;
 pub use normaliser::{Normaliser, NormaliserKind};

@@ -31,27 +31,35 @@ pub struct Normaliser {
 }
 
 impl Normaliser {
-    /// Takes the statistics of samples x nodes values.
-    pub fn fit(kind: NormaliserKind, values: &[f64], nodes: usize) -> Self {
+    /// Takes the statistics of samples x nodes x components values. The components of a vector have a mean each and one
+    /// deviation together, so that its direction stays what it is.
+    pub fn fit(kind: NormaliserKind, values: &[f64], nodes: usize, components: usize) -> Self {
         match kind {
             NormaliserKind::None => Self::default(),
             NormaliserKind::Scalar => {
-                let (mean, std) = statistics(values.iter().copied());
-                Self { mean: vec![mean], std: vec![std] }
+                let of = |component: usize| statistics(values.iter().skip(component).step_by(components).copied());
+                let (mean, deviations): (Vec<f64>, Vec<f64>) = (0..components).map(of).unzip();
+                let std = match deviations[..] {
+                    [one] => one,
+                    _ => (deviations.iter().map(|s| s * s).sum::<f64>() / components as f64).sqrt(),
+                };
+                Self { mean, std: vec![std; components] }
             }
             NormaliserKind::Pointwise => {
-                let at = |node: usize| values.iter().skip(node).step_by(nodes).copied();
-                let (mean, std) = (0..nodes).map(|node| statistics(at(node))).unzip();
+                let size = nodes * components;
+                let at = |place: usize| values.iter().skip(place).step_by(size).copied();
+                let (mean, std) = (0..size).map(|place| statistics(at(place))).unzip();
                 Self { mean, std }
             }
         }
     }
 
     /// The statistics for another domain: pointwise ones are interpolated from the training domain.
-    pub fn on(&self, training: Option<&Domain>, domain: &Domain) -> Result<Self> {
+    pub fn on(&self, training: Option<&Domain>, domain: &Domain, components: usize) -> Result<Self> {
         match training {
-            Some(training) if self.mean.len() > 1 && training != domain => {
-                Ok(Self { mean: resample(&self.mean, training, domain)?, std: resample(&self.std, training, domain)? })
+            Some(training) if self.mean.len() > components && training != domain => {
+                let on = |values: &[f64]| resample(values, training, domain, components);
+                Ok(Self { mean: on(&self.mean)?, std: on(&self.std)? })
             }
             _ => Ok(self.clone()),
         }
@@ -94,11 +102,11 @@ mod tests {
     #[test]
     fn scalar_and_pointwise_statistics() {
         let values = [1.0, 10.0, 3.0, 30.0];
-        let scalar = Normaliser::fit(NormaliserKind::Scalar, &values, 2);
+        let scalar = Normaliser::fit(NormaliserKind::Scalar, &values, 2, 1);
         assert!((scalar.mean[0] - 11.0).abs() < 1e-12);
         // Deviations -10, -1, -8, 19: squares sum to 526, over three degrees of freedom.
         assert!((scalar.std[0] - (526.0f64 / 3.0).sqrt() - FLOOR).abs() < 1e-12);
-        let pointwise = Normaliser::fit(NormaliserKind::Pointwise, &values, 2);
+        let pointwise = Normaliser::fit(NormaliserKind::Pointwise, &values, 2, 1);
         assert_eq!(pointwise.mean, [2.0, 20.0]);
         assert!((pointwise.std[1] - 200f64.sqrt() - FLOOR).abs() < 1e-12);
     }
@@ -108,7 +116,7 @@ mod tests {
         let coarse = Domain::Grid(Grid::unit(&[3]).unwrap());
         let fine = Domain::Grid(Grid::unit(&[5]).unwrap());
         let normaliser = Normaliser { mean: vec![0.0, 1.0, 4.0], std: vec![1.0, 1.0, 2.0] };
-        let finer = normaliser.on(Some(&coarse), &fine).unwrap();
+        let finer = normaliser.on(Some(&coarse), &fine, 1).unwrap();
         assert_eq!(finer.mean, [0.0, 0.5, 1.0, 2.5, 4.0]);
         assert_eq!(finer.std, [1.0, 1.0, 1.0, 1.5, 2.0]);
     }
@@ -117,7 +125,7 @@ mod tests {
         #[test]
         fn decoding_undoes_encoding(values in prop::collection::vec(-1e3..1e3f64, 12), kind in 0..3) {
             let kind = [NormaliserKind::None, NormaliserKind::Scalar, NormaliserKind::Pointwise][kind as usize];
-            let normaliser = Normaliser::fit(kind, &values, 4);
+            let normaliser = Normaliser::fit(kind, &values, 4, 1);
             for (a, b) in normaliser.decode(&normaliser.encode(&values)).iter().zip(&values) {
                 prop_assert!((a - b).abs() < 1e-9);
             }

@@ -3,9 +3,9 @@
 use crate::domain::Domain;
 use crate::{Error, Result};
 
-/// The values of a function on the nodes of one grid, interpolated to the nodes of another domain (linear along each
-/// axis; beyond the grid the nearest value is continued).
-pub fn resample(values: &[f64], from: &Domain, to: &Domain) -> Result<Vec<f64>> {
+/// The values of a function on the nodes of one grid, nodes x components, interpolated to the nodes of another domain (linear
+/// along each axis; beyond the grid the nearest value is continued).
+pub fn resample(values: &[f64], from: &Domain, to: &Domain, components: usize) -> Result<Vec<f64>> {
     if from == to {
         return Ok(values.to_vec());
     }
@@ -21,7 +21,7 @@ pub fn resample(values: &[f64], from: &Domain, to: &Domain) -> Result<Vec<f64>> 
     let (shape, lower, spacing) = (grid.shape(), grid.lower(), grid.spacing());
     let coordinates = to.coordinates();
     let at = |point: &[f64]| {
-        let mut result = 0.0;
+        let mut result = vec![0.0; components];
         // The corners of the cell around the point, one bit per axis.
         for corner in 0..1usize << dim {
             let (mut index, mut weight) = (0, 1.0);
@@ -34,11 +34,12 @@ pub fn resample(values: &[f64], from: &Domain, to: &Domain) -> Result<Vec<f64>> 
                 weight *= if upper == 1 { fraction } else { 1.0 - fraction };
                 index = index * shape[axis] + (cell + upper).min(last);
             }
-            result += weight * values[index];
+            let corner = &values[index * components..(index + 1) * components];
+            result.iter_mut().zip(corner).for_each(|(result, value)| *result += weight * value);
         }
         result
     };
-    Ok(coordinates.chunks_exact(dim).map(at).collect())
+    Ok(coordinates.chunks_exact(dim).flat_map(at).collect())
 }
 
 #[cfg(test)]
@@ -52,7 +53,7 @@ mod tests {
         let f = |p: &[f64]| 1.0 + 2.0 * p[0] - 3.0 * p[1];
         let sample = |d: &Domain| d.coordinates().chunks(2).map(f).collect::<Vec<_>>();
         let (coarse, fine) = (domain(&[4, 3]), domain(&[7, 11]));
-        let got = resample(&sample(&coarse), &coarse, &fine).unwrap();
+        let got = resample(&sample(&coarse), &coarse, &fine, 1).unwrap();
         for (g, e) in got.iter().zip(sample(&fine)) {
             assert!((g - e).abs() < 1e-12);
         }

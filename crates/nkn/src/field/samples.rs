@@ -3,18 +3,21 @@
 use super::values::Values;
 use crate::domain::{Domain, Grid};
 use crate::{Error, Result};
+use std::ops::Range;
 
 /// One function per sample, under a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     /// The name under which configuration files speak of it.
     pub name: String,
-    /// samples x nodes.
+    /// Numbers at a node: 1, or those of a vector.
+    pub components: usize,
+    /// samples x nodes x components.
     pub values: Vec<f64>,
 }
 
-/// A set of samples on one domain: at least one sample, at least one input function, and an output function where there is
-/// something to learn or to compare with.
+/// A set of samples, all on one domain or each on a point cloud of its own: at least one sample, at least one input function,
+/// and output functions where there is something to learn or to compare with.
 ///
 /// Everything is checked here, so samples that exist are valid: fields have names of their own, as many samples as each
 /// other, a value for every node, and values that are finite and within single precision.
@@ -39,7 +42,7 @@ pub struct Field {
 pub struct Samples {
     domain: Domain,
     pub(super) fields: Vec<Field>,
-    output: Option<Field>,
+    pub(super) outputs: Vec<Field>,
 }
 
 /// A domain that waits for its first input function: see [`Samples::on`].
@@ -63,7 +66,7 @@ impl SamplesOn {
     /// # Ok::<(), nkn::Error>(())
     /// ```
     pub fn inputs(self, fields: impl IntoIterator<Item = (impl Into<String>, impl Into<Values>)>) -> Result<Samples> {
-        let mut samples = Samples { domain: self.domain, fields: Vec::new(), output: None };
+        let mut samples = Samples { domain: self.domain, fields: Vec::new(), outputs: Vec::new() };
         for (name, values) in fields {
             samples = samples.input(name, values)?;
         }
@@ -92,29 +95,37 @@ impl Samples {
         SamplesOn { domain: domain.into() }
     }
 
-    /// Adds an input function, samples x nodes.
+    /// Adds an input function, samples x nodes, or x components.
     pub fn input(mut self, name: impl Into<String>, values: impl Into<Values>) -> Result<Self> {
-        let field = self.checked(name.into(), values.into(), self.output.is_some())?;
+        let field = self.checked(name.into(), values.into(), None)?;
         self.fields.push(field);
         Ok(self)
     }
 
-    /// Adds the output function, samples x nodes, or replaces it.
+    /// Adds an output function, samples x nodes, or x components; one of the same name is replaced.
     pub fn output(mut self, name: impl Into<String>, values: impl Into<Values>) -> Result<Self> {
-        self.output = Some(self.checked(name.into(), values.into(), false)?);
+        let name = name.into();
+        let place = self.outputs.iter().position(|output| output.name == name);
+        let field = self.checked(name, values.into(), place)?;
+        match place {
+            Some(place) => self.outputs[place] = field,
+            None => self.outputs.push(field),
+        }
         Ok(self)
     }
 
-    /// A new field that fits to the others.
-    fn checked(&self, name: String, values: Values, beside_output: bool) -> Result<Field> {
-        let output = self.output.iter().filter(|_| beside_output);
-        if name.is_empty() || self.fields.iter().chain(output).any(|field| field.name == name) {
+    /// A new field that fits to the others, in place of this output.
+    fn checked(&self, name: String, values: Values, replaced: Option<usize>) -> Result<Field> {
+        let outputs = self.outputs.iter().enumerate().filter(|(place, _)| Some(*place) != replaced);
+        if name.is_empty()
+            || self.fields.iter().chain(outputs.map(|(_, output)| output)).any(|field| field.name == name)
+        {
             let hint = "rename one of the functions";
             return Err(Error::invalid("field", "a name of its own", format!("{name:?} again"), hint));
         }
         let like = self.fields.first().map(|field| (field.name.as_str(), self.count()));
-        let values = values.checked(&name, &self.domain, like)?;
-        Ok(Field { name, values })
+        let (components, values) = values.checked(&name, &self.domain, like)?;
+        Ok(Field { name, components, values })
     }
 
     /// Where the functions are sampled.
@@ -124,12 +135,33 @@ impl Samples {
 
     /// The number of samples, at least 1.
     pub fn count(&self) -> usize {
-        self.fields.first().map_or(0, |field| field.values.len() / self.nodes())
+        match &self.domain {
+            Domain::Clouds(clouds) => clouds.count(),
+            domain => self.fields.first().map_or(0, |field| field.values.len() / (domain.len() * field.components)),
+        }
     }
 
-    /// The number of nodes.
+    /// The number of nodes of a sample; the mean number where they differ.
     pub fn nodes(&self) -> usize {
-        self.domain.len()
+        match &self.domain {
+            Domain::Clouds(_) => self.domain.resolution(),
+            domain => domain.len(),
+        }
+    }
+
+    /// The nodes of each sample among those of all: in a field's values, times its components.
+    pub fn spans(&self) -> Vec<Range<usize>> {
+        let length = |sample: usize| match &self.domain {
+            Domain::Clouds(clouds) => clouds.cloud(sample).len(),
+            domain => domain.len(),
+        };
+        let mut start = 0;
+        let span = |sample: usize| {
+            let span = start..start + length(sample);
+            start = span.end;
+            span
+        };
+        (0..self.count()).map(span).collect()
     }
 
     /// The input functions, in the order in which they were given.
@@ -150,21 +182,54 @@ impl Samples {
         })
     }
 
-    /// The output function, samples x nodes, or an error that says it is missing.
-    pub fn output_values(&self) -> Result<&[f64]> {
-        self.output.as_ref().map(|output| output.values.as_slice()).ok_or_else(|| {
-            Error::invalid(
-                "output of the data",
-                "an array u with the functions to learn",
-                "none",
-                "add u to the data file, or call `output` on the samples",
-            )
-        })
+    /// The output functions, in the order in which they were given.
+    pub fn outputs(&self) -> &[Field] {
+        &self.outputs
     }
 
-    /// The name of the output function, if there is one.
-    pub fn output_name(&self) -> Option<&str> {
-        self.output.as_ref().map(|output| output.name.as_str())
+    /// The values of the only output function, or an error that says that there is none, or that there are several.
+    pub fn output_values(&self) -> Result<&[f64]> {
+        match self.outputs.as_slice() {
+            [output] => Ok(&output.values),
+            [] => Err(no_output()),
+            several => {
+                let got = format!("{:?}", several.iter().map(|output| &output.name).collect::<Vec<_>>());
+                Err(Error::invalid("outputs of the data", "one", got, "choose one of them"))
+            }
+        }
+    }
+
+    /// The outputs of these names, in this order; without names all there are, at least one.
+    pub fn outputs_named(&self, names: &[String]) -> Result<Vec<&Field>> {
+        if self.outputs.is_empty() {
+            return Err(no_output());
+        }
+        // A network with one output takes the data's only one, whatever it is called.
+        if names.is_empty() || (names.len() == 1 && self.outputs.len() == 1) {
+            return Ok(self.outputs.iter().collect());
+        }
+        let named = |name: &String| {
+            self.outputs.iter().find(|output| output.name == *name).ok_or_else(|| {
+                let got: Vec<&str> = self.outputs.iter().map(|output| output.name.as_str()).collect();
+                let hint = "rename the array in the data file, or name the right outputs in [model]";
+                Error::invalid("output of the data", format!("an output named {name:?}"), format!("{got:?}"), hint)
+            })
+        };
+        names.iter().map(named).collect()
+    }
+
+    /// The outputs of these names, samples x nodes x columns: the components of all outputs beside each other, as networks
+    /// predict them.
+    pub fn truth(&self, names: &[String]) -> Result<Vec<f64>> {
+        let outputs = self.outputs_named(names)?;
+        if let [one] = outputs[..] {
+            return Ok(one.values.clone());
+        }
+        let length = outputs[0].values.len() / outputs[0].components;
+        let at = |node: usize, output: &Field| {
+            output.values[node * output.components..(node + 1) * output.components].to_vec()
+        };
+        Ok((0..length).flat_map(|node| outputs.iter().flat_map(move |output| at(node, output))).collect())
     }
 
     /// The samples with these numbers, in this order.
@@ -173,16 +238,26 @@ impl Samples {
     /// When there is no sample of such a number, or when none is asked for.
     pub fn select(&self, indices: &[usize]) -> Self {
         assert!(!indices.is_empty(), "a selection of no samples");
-        let nodes = self.nodes();
-        self.map(self.domain.clone(), |values| {
-            indices.iter().flat_map(|&i| values[i * nodes..(i + 1) * nodes].iter().copied()).collect()
+        let domain = match &self.domain {
+            Domain::Clouds(clouds) => clouds.select(indices).into(),
+            domain => domain.clone(),
+        };
+        let spans = self.spans();
+        self.map(domain, |values, components| {
+            let of = |&i: &usize| values[spans[i].start * components..spans[i].end * components].iter().copied();
+            indices.iter().flat_map(of).collect()
         })
     }
 
     /// Every function changed alike, on another domain; the values stay valid.
-    pub(super) fn map(&self, domain: Domain, change: impl Fn(&[f64]) -> Vec<f64>) -> Self {
-        let changed = |field: &Field| Field { name: field.name.clone(), values: change(&field.values) };
-        Self { domain, fields: self.fields.iter().map(changed).collect(), output: self.output.as_ref().map(changed) }
+    pub(super) fn map(&self, domain: Domain, change: impl Fn(&[f64], usize) -> Vec<f64>) -> Self {
+        let changed =
+            |field: &Field| Field { values: change(&field.values, field.components), ..field.without_values() };
+        Self {
+            domain,
+            fields: self.fields.iter().map(changed).collect(),
+            outputs: self.outputs.iter().map(changed).collect(),
+        }
     }
 
     /// The samples on a coarser grid made of some of the nodes: every n-th along each axis, ends included, so that the first
@@ -234,8 +309,10 @@ impl Samples {
             index
         };
         let places: Vec<usize> = (0..coarse.len()).map(place).collect();
-        Ok(self.map(Domain::Grid(coarse), |values| {
-            values.chunks_exact(grid.len()).flat_map(|sample| places.iter().map(|&place| sample[place])).collect()
+        Ok(self.map(Domain::Grid(coarse), |values, components| {
+            let node = |sample: &[f64], place: usize| sample[place * components..(place + 1) * components].to_vec();
+            let samples = values.chunks_exact(grid.len() * components);
+            samples.flat_map(|sample| places.iter().flat_map(move |&place| node(sample, place))).collect()
         }))
     }
 
@@ -250,23 +327,41 @@ impl Samples {
     /// # Ok::<(), nkn::Error>(())
     /// ```
     pub fn check_trainable(&self) -> Result<()> {
-        let name = self.output_name().unwrap_or_default();
-        for (sample, values) in self.output_values()?.chunks_exact(self.nodes()).enumerate() {
-            let square: f32 = values.iter().map(|&value| (value as f32).powi(2)).sum();
-            if square > 0.0 && square.is_finite() {
-                continue;
+        let spans = self.spans();
+        for Field { name, components, values } in self.outputs_named(&[])? {
+            for (sample, span) in spans.iter().enumerate() {
+                let values = &values[span.start * components..span.end * components];
+                let square: f32 = values.iter().map(|&value| (value as f32).powi(2)).sum();
+                if square > 0.0 && square.is_finite() {
+                    continue;
+                }
+                let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+                let got = match largest {
+                    0.0 => format!("{name} = 0 at every node"),
+                    _ => format!("values up to {largest:e}, whose squares are beyond single precision"),
+                };
+                let expected = "an output with a norm to divide by, for the relative loss";
+                let hint = "remove the sample, choose other units, or set train.loss = \"mse\"";
+                return Err(Error::invalid(format!("output {name:?} of sample {sample}"), expected, got, hint));
             }
-            let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
-            let got = match largest {
-                0.0 => format!("{name} = 0 at every node"),
-                _ => format!("values up to {largest:e}, whose squares are beyond single precision"),
-            };
-            let expected = "an output with a norm to divide by, for the relative loss";
-            let hint = "remove the sample, choose other units, or set train.loss = \"mse\"";
-            return Err(Error::invalid(format!("output {name:?} of sample {sample}"), expected, got, hint));
         }
         Ok(())
     }
+}
+
+impl Field {
+    fn without_values(&self) -> Self {
+        Self { name: self.name.clone(), components: self.components, values: Vec::new() }
+    }
+}
+
+fn no_output() -> Error {
+    Error::invalid(
+        "output of the data",
+        "an array u with the functions to learn",
+        "none",
+        "add u to the data file, or call `output` on the samples",
+    )
 }
 
 #[cfg(test)]
@@ -338,8 +433,8 @@ mod tests {
         }
         // The output alone may be given again: a prediction takes the place of what was there.
         let again = one().output("u", vec![2.0; 3]).unwrap().output("u", vec![3.0; 3]).unwrap();
-        assert_eq!((again.output_values().unwrap(), again.output_name()), (&[3.0; 3][..], Some("u")));
-        assert!(one().output_values().is_err() && one().output_name().is_none());
+        assert_eq!((again.output_values().unwrap(), again.outputs().len()), (&[3.0; 3][..], 1));
+        assert!(one().output_values().is_err() && one().outputs().is_empty());
     }
 
     #[test]

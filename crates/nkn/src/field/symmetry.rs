@@ -30,8 +30,21 @@ impl Symmetry {
         if self.transposes() { j * side + i } else { i * side + j }
     }
 
-    fn moved(self, values: &[f64], side: usize) -> impl Iterator<Item = f64> {
-        (0..side * side).map(move |node| values[self.from(side, node / side, node % side)])
+    fn moved(self, values: &[f64], side: usize, components: usize) -> Vec<f64> {
+        let mut result = Vec::with_capacity(values.len());
+        for node in 0..side * side {
+            let from = self.from(side, node / side, node % side);
+            let value = &values[from * components..(from + 1) * components];
+            match value {
+                &[first, second] => {
+                    let (first, second) = if self.transposes() { (second, first) } else { (first, second) };
+                    result.push(if self.flips_first() { -first } else { first });
+                    result.push(if self.flips_second() { -second } else { second });
+                }
+                value => result.extend_from_slice(value),
+            }
+        }
+        result
     }
 }
 
@@ -48,13 +61,13 @@ pub fn check_square(domain: &Domain) -> Result<&Grid> {
     }
 }
 
-/// Each sample moved by its symmetry. `vectors` names the fields that are the two components of a vector: these are turned
-/// as well as moved.
+/// Each sample moved by its symmetry. Fields with two components are vectors, and turned as well as moved; `vectors` names
+/// pairs of scalar input fields that are the two components of one.
 pub fn moved(samples: &Samples, symmetries: &[Symmetry], vectors: &[[String; 2]]) -> Result<Samples> {
     let side = check_square(samples.domain())?.shape()[0];
-    let mut result = samples.map(samples.domain().clone(), |values| {
-        let each = values.chunks_exact(side * side).zip(symmetries);
-        each.flat_map(|(values, symmetry)| symmetry.moved(values, side)).collect()
+    let mut result = samples.map(samples.domain().clone(), |values, components| {
+        let each = values.chunks_exact(side * side * components).zip(symmetries);
+        each.flat_map(|(values, symmetry)| symmetry.moved(values, side, components)).collect()
     });
     for [first, second] in vectors {
         let (a, b) = (position(samples, first)?, position(samples, second)?);

@@ -3,7 +3,7 @@
 use super::builder::{Builder, kinds};
 use crate::analysis::spectrum::{DENSE_LIMIT, WANTED, spectrum};
 use crate::analysis::{Elliptic, Spectrum};
-use crate::field::{Images, Samples};
+use crate::field::{Images, Samples, Values};
 use crate::model::{Model, Predicting};
 use crate::run::{Data, DataConfig, Problem, RunConfig, RunFolder};
 use crate::task::{Answer, ClassTask, FunctionTask, ImageSplits, TestSet, answers, function_measures, image_measure};
@@ -40,7 +40,8 @@ pub trait Examples: sealed::Sealed + Sized {
 }
 
 impl Model {
-    /// The outputs of functions in physical units, samples x nodes, at any resolution and on any points; or the classes of images.
+    /// The outputs of functions in physical units, samples x nodes (x the components of all outputs), at any resolution and on any
+    /// points; or the classes of images.
     ///
     /// ```
     /// # use nkn::{Nkn, problem::poisson, seed::Seed};
@@ -56,6 +57,21 @@ impl Model {
     /// [`Self::predict`] with other settings than the usual ones.
     pub fn predict_with<E: Examples>(&self, examples: &E, how: &Predicting) -> Result<E::Prediction> {
         examples.predict(self, how)
+    }
+
+    /// The samples with the outputs that the network predicts; those that were there under the same names are replaced.
+    pub fn predicted(&self, samples: &Samples, how: &Predicting) -> Result<Samples> {
+        let prediction = self.predict_functions(samples, how)?;
+        let columns = self.config.output_columns();
+        let mut start = 0;
+        let names = self.config.output_names();
+        names.into_iter().try_fold(samples.clone(), |samples, name| {
+            let components = self.config.components_of(&name);
+            let nodes = prediction.chunks_exact(columns);
+            let own: Vec<f64> = nodes.flat_map(|node| &node[start..start + components]).copied().collect();
+            start += components;
+            samples.output(name, Values::vectors(components, own))
+        })
     }
 
     /// Of functions the mean over samples of ||û - u|| / ||u||, of images the share of wrong answers.
@@ -147,8 +163,7 @@ impl Examples for Samples {
         if let Some(resolution) = resolution {
             return self.coarsen(resolution)?.measures(model, split, None, how);
         }
-        let truth = self.output_values()?;
-        Ok(function_measures(split, self, &model.predict_functions(self, how)?, truth))
+        function_measures(split, &model.config, self, &model.predict_functions(self, how)?)
     }
 
     fn elliptic(&self, model: &Model) -> Result<Elliptic> {

@@ -134,7 +134,7 @@ mod tests {
         let path = folder.path().join("own.npz");
         write_npz(
             File::create(&path).unwrap(),
-            arrays.iter().map(|a| (a.name.as_str(), a.shape.clone(), a.values.as_slice())),
+            arrays.iter().map(|a| (a.name.as_str(), a.shape.clone(), a.values.as_slice().into())),
         )
         .unwrap();
         read_images(&path, needs_labels)

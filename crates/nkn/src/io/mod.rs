@@ -1,5 +1,6 @@
 //! File formats: model files, data sets, and writing that never leaves half a file behind.
 
+mod assemble;
 mod atomic;
 mod dataset;
 mod images;

@@ -68,8 +68,9 @@ impl Model {
         let mut pieces = parameter_pieces(&self.parameters, "");
         pieces.extend(average_pieces(&self.averages, ""));
         let names = fields(&self.space, &self.config);
-        let normalisers = names.iter().map(String::as_str).zip(&self.normalisers.fields);
-        for (name, normaliser) in normalisers.chain([("u", &self.normalisers.output)]) {
+        let outputs = self.config.output_names();
+        let normalisers = names.iter().zip(&self.normalisers.fields);
+        for (name, normaliser) in normalisers.chain(outputs.iter().zip(&self.normalisers.outputs)) {
             if !normaliser.mean.is_empty() {
                 let shape = vec![normaliser.mean.len()];
                 pieces.push(Piece::double(format!("normaliser.{name}.mean"), shape.clone(), &normaliser.mean));
@@ -144,15 +145,15 @@ impl Model {
         {
             return Err(Error::file(path, "has no statistics of the images' channels", hint));
         }
-        let averages = read_averages(path, &tensors, "")?;
-        let model = Self {
-            config,
-            space,
-            depth,
-            parameters,
-            averages,
-            normalisers: Normalisers { fields, output: normaliser("u")?, training },
+        let outputs = match &space {
+            Space::Functions { .. } => {
+                config.output_names().iter().map(|name| normaliser(name)).collect::<Result<_>>()?
+            }
+            Space::Images(_) => Vec::new(),
         };
+        let averages = read_averages(path, &tensors, "")?;
+        let model =
+            Self { config, space, depth, parameters, averages, normalisers: Normalisers { fields, outputs, training } };
         model.check_averages(path)?;
         Ok(model)
     }
@@ -190,7 +191,7 @@ mod tests {
         let parameters = Parameters::init(&config, &Space::Functions { dim: 1 }, 1, Seed::new(1)).unwrap();
         let normalisers = Normalisers {
             fields: vec![Normaliser { mean: vec![0.5, 1.0, 2.0], std: vec![1.0, 2.0, 3.0] }],
-            output: Normaliser { mean: vec![-1.0], std: vec![0.25] },
+            outputs: vec![Normaliser { mean: vec![-1.0], std: vec![0.25] }],
             training: Some(Domain::Grid(Grid::unit(&[3]).unwrap())),
         };
         let (space, averages) = (Space::Functions { dim: 1 }, Default::default());

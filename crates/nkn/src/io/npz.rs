@@ -9,6 +9,7 @@ use crate::{Error, Result};
 use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder};
 use ndarray_npy::npy::header::Header;
 use ndarray_npy::{NpzWriter, WriteNpzError};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -90,11 +91,11 @@ fn damaged(path: &Path, name: &str, error: &dyn std::fmt::Display) -> Error {
 /// Writes arrays of f64, given as name, shape and values.
 pub(super) fn write_npz<'a>(
     file: File,
-    arrays: impl IntoIterator<Item = (&'a str, Vec<usize>, &'a [f64])>,
+    arrays: impl IntoIterator<Item = (&'a str, Vec<usize>, Cow<'a, [f64]>)>,
 ) -> io::Result<File> {
     let mut archive = NpzWriter::new(file);
     for (name, shape, values) in arrays {
-        let array = ArrayViewD::from_shape(shape, values).map_err(io::Error::other)?;
+        let array = ArrayViewD::from_shape(shape, &values).map_err(io::Error::other)?;
         archive.add_array(name, &array).map_err(system_error)?;
     }
     archive.finish().map_err(system_error)

@@ -2,9 +2,9 @@
 
 use super::config::{Kind, ModelConfig};
 use super::fno::{Frequencies, Layer};
-use super::geometry::{Geometry, Links};
+use super::geometry::{Geometries, Geometry, Links};
 use crate::domain::{Domain, Quadrature};
-use crate::field::{Normaliser, Samples};
+use crate::field::{Field, Normaliser, NormaliserKind, Samples};
 use crate::kernel::{Merge, RowTable};
 use crate::operator::{Edges, Plan, Purpose, Update};
 use crate::{Error, Result};
@@ -82,8 +82,8 @@ pub(super) fn kernel_bytes(config: &ModelConfig, dim: usize, rows: usize, traini
 pub struct Normalisers {
     /// One per input field, in the order of the configuration.
     pub fields: Vec<Normaliser>,
-    /// Of the output.
-    pub output: Normaliser,
+    /// One per output.
+    pub outputs: Vec<Normaliser>,
     /// The training domain: pointwise statistics and the stencil rule refer to it.
     pub training: Option<Domain>,
 }
@@ -92,14 +92,22 @@ impl Normalisers {
     /// Takes the statistics of training samples.
     pub fn fit(config: &ModelConfig, samples: &Samples) -> Result<Self> {
         let nodes = samples.nodes();
-        let fit = |name: &String| {
-            let values = &samples.field(name)?.values;
-            Ok(Normaliser::fit(config.normalise_input, values, nodes))
+        let is_shared = !matches!(samples.domain(), Domain::Clouds(_));
+        let fit = |kind, field: &Field| match (kind, is_shared) {
+            (NormaliserKind::Pointwise, false) => Err(Error::invalid(
+                "model.normalise_input and model.normalise_output",
+                "none or scalar where every sample has points of its own",
+                "pointwise",
+                "statistics of a point need the same points in all samples: set \"scalar\"",
+            )),
+            _ => Ok(Normaliser::fit(kind, &field.values, nodes, field.components)),
         };
+        let input = |name: &String| fit(config.normalise_input, samples.field(name)?);
+        let outputs = samples.outputs_named(&config.output_names())?;
         Ok(Self {
-            fields: config.fields.iter().map(fit).collect::<Result<_>>()?,
-            output: Normaliser::fit(config.normalise_output, samples.output_values()?, nodes),
-            training: Some(samples.domain().clone()),
+            fields: config.fields.iter().map(input).collect::<Result<_>>()?,
+            outputs: outputs.into_iter().map(|output| fit(config.normalise_output, output)).collect::<Result<_>>()?,
+            training: is_shared.then(|| samples.domain().clone()),
         })
     }
 }
@@ -107,15 +115,16 @@ impl Normalisers {
 /// A batch, ready for the network.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// Normalised input fields: samples x nodes x fields.
+    /// Normalised input fields: samples x nodes x columns. Samples on clouds of their own are one sample, whose nodes are
+    /// those of all.
     pub fields: Tensor<3>,
-    /// What the lift sees: samples * nodes x (dim + fields).
+    /// What the lift sees: samples * nodes x (dim + columns).
     pub lift_inputs: Tensor<2>,
     /// nodes x dim.
     pub points: Tensor<2>,
     /// What the layers need.
     pub layers: Layers,
-    /// Mean and deviation of the output, 1 x (nodes or 1) each, if it is normalised.
+    /// Mean and deviation of the outputs, 1 x (nodes x columns, or 1) each, if they are normalised.
     pub decode: Option<(Tensor<2>, Tensor<2>)>,
 }
 
@@ -131,7 +140,7 @@ pub enum Layers {
 /// What the kernel and its integral need.
 #[derive(Clone, Debug)]
 pub struct KernelLayers {
-    /// kernel rows x (2 dim + 2 kernel fields).
+    /// kernel rows x (2 dim + 2 columns of kernel fields).
     pub inputs: Tensor<2>,
     /// With [`Merge::PerSample`]: where each kernel row finds b(x) and b(y) in samples x nodes, so that derivatives
     /// with respect to the fields reach the kernel.
@@ -148,13 +157,16 @@ impl Batch {
         samples: &Samples,
         options: &BatchOptions,
     ) -> Result<Self> {
-        let geometry = Geometry::new(config, normalisers, samples.domain(), options.quadrature)?;
-        Self::on(&geometry, config, samples, options)
+        let geometries = Geometries::new(config, normalisers, samples.domain(), options.quadrature)?;
+        let all: Vec<usize> = (0..samples.count()).collect();
+        Self::on(&geometries.of(&all)?, config, samples, options)
     }
 
     /// The same with a geometry that was made before; it decides the quadrature. The samples must lie on its domain.
     pub fn on(geometry: &Geometry, config: &ModelConfig, samples: &Samples, options: &BatchOptions) -> Result<Self> {
-        let (nodes, count) = (geometry.nodes(), samples.count());
+        let nodes = geometry.nodes();
+        // Clouds of their own are one.
+        let count = if matches!(samples.domain(), Domain::Clouds(_)) { 1 } else { samples.count() };
         if count == 0 || nodes == 0 || options.depth == 0 {
             return Err(Error::invalid(
                 "batch",
@@ -163,16 +175,19 @@ impl Batch {
                 "check the data and the depth",
             ));
         }
-        if nodes != samples.nodes() {
+        if nodes != samples.domain().len() {
             return Err(Error::invalid(
                 "samples of a batch",
                 format!("{nodes} nodes, as the geometry has"),
-                samples.nodes(),
+                samples.domain().len(),
                 "make a geometry for their own domain",
             ));
         }
-        let encode = |(name, normaliser): (&String, &Normaliser)| Ok(normaliser.encode(&samples.field(name)?.values));
-        let encoded: Vec<Vec<f64>> = config.fields.iter().zip(&*geometry.fields).map(encode).collect::<Result<_>>()?;
+        let encode = |(name, normaliser): (&String, &Normaliser)| {
+            let Field { components, values, .. } = samples.field(name)?;
+            Ok((*components, normaliser.encode(values)))
+        };
+        let encoded: Vec<Encoded> = config.fields.iter().zip(&*geometry.fields).map(encode).collect::<Result<_>>()?;
         let layers = match &geometry.links {
             Links::Edges(edges) => {
                 Layers::Kernel(Box::new(KernelLayers::new(config, geometry, edges, count, &encoded, options)?))
@@ -181,15 +196,17 @@ impl Batch {
                 Layers::Fourier(fourier_layers(config, frequencies, count, options.depth))
             }
         };
-        let output = &geometry.output;
-        let decode = (!output.mean.is_empty()).then(|| {
-            let length = output.mean.len();
-            let upload = |values: &[f64]| options.upload(values.to_vec()).reshape([1, length]);
-            (upload(&output.mean), upload(&output.std))
+        let decode = statistics(config, &geometry.outputs, nodes).map(|(mean, std)| {
+            let upload = |values: Vec<f64>| {
+                let length = values.len();
+                options.upload(values).reshape([1, length])
+            };
+            (upload(mean), upload(std))
         });
         let points = options.upload(geometry.coordinates.to_vec()).reshape([nodes, geometry.dim]);
         let all: Vec<usize> = (0..config.fields.len()).collect();
-        let fields = options.upload(interleave(&encoded, &all)).reshape([count, nodes, config.fields.len()]);
+        let columns = config.columns(&config.fields);
+        let fields = options.upload(interleave(&encoded, &all)).reshape([count, nodes, columns]);
         Ok(Self { lift_inputs: lift_inputs(&points, &fields, &layers), fields, points, layers, decode })
     }
 
@@ -223,7 +240,7 @@ impl KernelLayers {
         geometry: &Geometry,
         edges: &Arc<Edges>,
         samples: usize,
-        encoded: &[Vec<f64>],
+        encoded: &[Encoded],
         options: &BatchOptions,
     ) -> Result<Self> {
         let dim = geometry.dim;
@@ -251,7 +268,7 @@ impl KernelLayers {
         }
         let plan = Plan::new(config.width, options.depth, update, edges.clone(), rows, &purpose);
         Ok(Self {
-            inputs: options.upload(inputs).reshape([kernel_rows, 2 * (dim + seen.len())]),
+            inputs: options.upload(inputs).reshape([kernel_rows, 2 * (dim + config.columns(&config.kernel_fields))]),
             positions,
             plan: Arc::new(plan),
         })
@@ -265,10 +282,39 @@ fn fourier_layers(config: &ModelConfig, frequencies: &Frequencies, samples: usiz
     (0..depth).map(|l| if l + 1 < depth { inner.clone() } else { last.clone() }).collect()
 }
 
-/// Samples x nodes x the chosen fields.
-fn interleave(encoded: &[Vec<f64>], which: &[usize]) -> Vec<f64> {
-    let length = encoded.first().map_or(0, Vec::len);
-    (0..length).flat_map(|i| which.iter().map(move |&f| encoded[f][i])).collect()
+/// Components and values of a normalised field.
+type Encoded = (usize, Vec<f64>);
+
+/// Samples x nodes x the columns of the chosen fields.
+fn interleave(encoded: &[Encoded], which: &[usize]) -> Vec<f64> {
+    let length = encoded.first().map_or(0, |(components, values)| values.len() / components);
+    let at = |i: usize, f: usize| {
+        let (components, values) = &encoded[f];
+        values[i * components..(i + 1) * components].iter().copied()
+    };
+    (0..length).flat_map(|i| which.iter().flat_map(move |&f| at(i, f))).collect()
+}
+
+/// Mean and deviation of the outputs' columns: one number each, or one for every node and column.
+fn statistics(config: &ModelConfig, outputs: &[Normaliser], nodes: usize) -> Option<(Vec<f64>, Vec<f64>)> {
+    if outputs.iter().all(|output| output.mean.is_empty()) {
+        return None;
+    }
+    if let [one] = outputs
+        && (one.mean.len() == 1 || one.mean.len() == nodes * config.output_columns())
+    {
+        return Some((one.mean.clone(), one.std.clone()));
+    }
+    let columns: Vec<(&Normaliser, usize, usize)> = outputs
+        .iter()
+        .zip(config.output_components())
+        .flat_map(|(output, components)| (0..components).map(move |component| (output, component, components)))
+        .collect();
+    let of = |node: usize, (output, component, components): &(&Normaliser, usize, usize)| {
+        let place = (node * components + component) % output.mean.len();
+        (output.mean[place], output.std[place])
+    };
+    Some((0..nodes).flat_map(|node| columns.iter().map(move |column| of(node, column))).unzip())
 }
 
 /// (x, b(x)) of every sample and node; FNO wants the nodes outermost.

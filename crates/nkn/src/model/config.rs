@@ -5,6 +5,7 @@ use crate::domain::{Extent, Quadrature};
 use crate::field::NormaliserKind;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Which update the layers make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +82,12 @@ pub struct ModelConfig {
     pub fields: Vec<String>,
     /// Functions: the input fields that the kernel sees at x and at y, besides x and y.
     pub kernel_fields: Vec<String>,
+    /// Functions: the outputs that are learned; left out, all of the data's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
+    /// Functions: the number of components of the fields that are vectors. The data say it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub components: BTreeMap<String, usize>,
     /// Radius of the neighbourhood; without it every node is everybody's neighbour. Images: in pixels of the original images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub radius: Option<f64>,
@@ -125,6 +132,8 @@ impl Default for ModelConfig {
             head: 128,
             fields: Vec::new(),
             kernel_fields: Vec::new(),
+            outputs: Vec::new(),
+            components: BTreeMap::new(),
             radius: None,
             inclusive: false,
             quadrature: Quadrature::Automatic,
@@ -250,6 +259,31 @@ impl ModelConfig {
         Ok(())
     }
 
+    /// The numbers at a node of a field.
+    pub fn components_of(&self, name: &str) -> usize {
+        self.components.get(name).copied().unwrap_or(1)
+    }
+
+    /// The numbers at a node of some fields together.
+    pub(crate) fn columns(&self, names: &[String]) -> usize {
+        names.iter().map(|name| self.components_of(name)).sum()
+    }
+
+    /// The names of the outputs: `u`, unless they are given.
+    pub fn output_names(&self) -> Vec<String> {
+        if self.outputs.is_empty() { vec!["u".into()] } else { self.outputs.clone() }
+    }
+
+    /// The components of each output.
+    pub(crate) fn output_components(&self) -> Vec<usize> {
+        self.output_names().iter().map(|name| self.components_of(name)).collect()
+    }
+
+    /// The numbers at a node of all outputs.
+    pub(crate) fn output_columns(&self) -> usize {
+        self.columns(&self.output_names())
+    }
+
     /// Whether the network has a learned kernel.
     pub fn uses_kernel(&self) -> bool {
         matches!(self.kind, Kind::Nkn | Kind::Gkn) || self.block == Block::Nkn
@@ -289,7 +323,7 @@ impl ModelConfig {
         if self.width == 1 {
             return 1;
         }
-        self.kernel.last().copied().unwrap_or(2 * (dim + self.kernel_fields.len()))
+        self.kernel.last().copied().unwrap_or(2 * (dim + self.columns(&self.kernel_fields)))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::operator::{StreamedParts, evolve_streamed};
 use crate::{Error, Result};
 use burn::tensor::Tensor;
 
-/// The result is samples x nodes in physical units.
+/// The result is samples x (nodes x columns of the outputs) in physical units.
 pub(crate) fn forward(
     config: &ModelConfig,
     parameters: &ParameterTensors,
@@ -28,7 +28,7 @@ pub(crate) fn forward(
     })
 }
 
-/// NKN and GKN: samples x nodes, not yet decoded.
+/// NKN and GKN: samples x (nodes x columns of the outputs), not yet decoded.
 fn kernel_network(
     config: &ModelConfig,
     parameters: &ParameterTensors,
@@ -51,10 +51,12 @@ fn kernel_network(
         _ => equation(config, parameters, batch, layers, engine)?.evolve(initial, &layers.plan, engine),
     };
     let project = parameters.get("project");
-    let weight = project.clone().slice(0..d).reshape([d, 1]);
-    let bias = project.slice(d..d + 1).reshape([1, 1]);
+    let columns = config.output_columns();
+    let weight = project.clone().slice(0..columns * d);
+    let weight = if columns == 1 { weight.reshape([d, 1]) } else { weight.reshape([columns, d]).transpose() };
+    let bias = project.slice(columns * d..columns * (d + 1)).reshape([1, columns]);
     let output = last.reshape([samples * nodes, d]).matmul(weight) + bias;
-    Ok(output.reshape([samples, nodes]))
+    Ok(output.reshape([samples, nodes * columns]))
 }
 
 /// The kernel's blocks, one per kernel row, and the reaction matrices: what the analysis of a network starts from.
@@ -81,7 +83,7 @@ fn lift(parameters: Tensor<1>, batch: &Batch, d: usize) -> Tensor<3> {
     let [_, width] = batch.lift_inputs.dims();
     let weight = parameters.clone().slice(0..width * d).reshape([d, width]);
     let bias = parameters.slice(width * d..(width + 1) * d).reshape([1, d]);
-    let lifted = batch.lift_inputs.clone().matmul(weight.transpose()) + bias;
+    let lifted = batch.lift_inputs.clone().matmul(weight) + bias;
     lifted.reshape([samples, nodes, d])
 }
 
@@ -125,11 +127,14 @@ fn kernel_inputs(config: &ModelConfig, batch: &Batch, layers: &KernelLayers) -> 
     let [samples, nodes, fields] = batch.fields.dims();
     let [_, dim] = batch.points.dims();
     let flat = batch.fields.clone().reshape([samples * nodes, fields]);
-    let columns = config.fields.iter().enumerate();
-    let seen: Vec<Tensor<2>> = columns
-        .filter(|(_, name)| config.kernel_fields.contains(name))
-        .map(|(i, _)| flat.clone().slice([0..samples * nodes, i..i + 1]))
-        .collect();
+    let (mut start, mut seen) = (0, Vec::new());
+    for name in &config.fields {
+        let end = start + config.components_of(name);
+        if config.kernel_fields.contains(name) {
+            seen.push(flat.clone().slice([0..samples * nodes, start..end]));
+        }
+        start = end;
+    }
     let seen = Tensor::cat(seen, 1);
     let [rows, _] = layers.inputs.dims();
     let points = layers.inputs.clone().slice([0..rows, 0..2 * dim]);

@@ -27,10 +27,13 @@ mod work;
 
 pub(crate) use batch::{Batch, BatchOptions, Normalisers};
 pub use config::{Block, Kind, ModelConfig};
+pub(crate) use geometry::Geometries;
+#[cfg(test)]
 pub(crate) use geometry::Geometry;
 pub(crate) use image::Averages;
 pub use nkn::pixels::Stencil;
 pub use parameters::Parameters;
+pub(crate) use predict::InOrder;
 pub use predict::Predicting;
 pub use space::{ImageShape, Space};
 pub use work::{Work, peak_gflops};

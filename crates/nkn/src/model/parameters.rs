@@ -104,7 +104,7 @@ impl Parameters {
         let dim = space.dim();
         let equation = || {
             let reaction = if config.kind == Kind::Gkn { 0.0 } else { perceptron(dim, &config.reaction) };
-            perceptron(2 * (dim + config.kernel_fields.len()), &config.kernel) + reaction
+            perceptron(2 * (dim + config.columns(&config.kernel_fields)), &config.kernel) + reaction
         };
         let layers = depth as f64;
         match (space, config.kind) {
@@ -191,7 +191,7 @@ impl Group {
 /// The groups of NKN, GKN or FNO on functions, zero.
 fn function_groups(config: &ModelConfig, dim: usize, depth: usize) -> Result<Vec<Group>> {
     let d = config.width;
-    let mut groups = vec![Group::linear("lift", dim + config.fields.len(), d)];
+    let mut groups = vec![Group::linear("lift", dim + config.columns(&config.fields), d)];
     if config.kind == Kind::Fno {
         // A frequency's complex matrix (inputs x outputs) is its real part, then its imaginary part.
         for layer in 0..depth {
@@ -209,7 +209,7 @@ fn function_groups(config: &ModelConfig, dim: usize, depth: usize) -> Result<Vec
         _ => Group::perceptron("reaction", &reaction_shape(config, dim)?),
     });
     groups.push(Group::new("source", vec![("source".into(), vec![d])]));
-    groups.push(Group::linear("project", d, 1));
+    groups.push(Group::linear("project", d, config.output_columns()));
     Ok(groups)
 }
 
@@ -220,8 +220,8 @@ fn initial(group: &Group, config: &ModelConfig, dim: usize, seed: Seed) -> Resul
     Ok(match group.name.as_str() {
         "kernel" => kernel_shape(config, dim)?.init(seed),
         "reaction" => reaction_shape(config, dim)?.init(seed),
-        "lift" => init_linear(dim + config.fields.len(), d, seed),
-        "project" => init_linear(d, 1, seed),
+        "lift" => init_linear(dim + config.columns(&config.fields), d, seed),
+        "project" => init_linear(d, config.output_columns(), seed),
         "root" => init_linear(d, d, seed)[..d * d].to_vec(),
         "head" => head_shape(config)?.init(seed),
         name if name.starts_with("pointwise") => init_linear(d, d, seed),
@@ -238,7 +238,7 @@ fn initial(group: &Group, config: &ModelConfig, dim: usize, seed: Seed) -> Resul
 
 /// (x, y, b(x), b(y)) to d².
 pub(crate) fn kernel_shape(config: &ModelConfig, dim: usize) -> Result<MlpShape> {
-    let inputs = 2 * (dim + config.kernel_fields.len());
+    let inputs = 2 * (dim + config.columns(&config.kernel_fields));
     let outputs = config.width.saturating_mul(config.width);
     MlpShape::new("kernel", &[&[inputs], config.kernel.as_slice(), &[outputs]].concat())
 }

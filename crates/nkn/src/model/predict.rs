@@ -1,22 +1,51 @@
 //! A trained network applied to new functions or images, at any resolution.
 
 use super::batch::{Batch, BatchOptions};
-use super::geometry::Geometry;
+use super::geometry::{Geometries, Geometry};
 use super::image::{Network, Norms, Pass};
 use super::image_batch::image_batch;
 use super::parameters::ParameterTensors;
 use super::space::Space;
 use super::{Model, function};
 use crate::device::Device;
-use crate::domain::Quadrature;
+use crate::domain::{Domain, Quadrature};
 use crate::engine::Engine;
 use crate::field::Samples;
 use crate::field::images::{Images, Resampler};
 use crate::{Error, Result};
 use burn::tensor::{DType, activation::log_softmax};
+use std::ops::Range;
 
 /// Numbers in a state of a batch in evaluations: bounds their memory, and makes batches large enough that a kernel evaluated once per batch does not show.
 const STATE: usize = 16_000_000;
+
+/// Nodes of clouds that are computed side by side.
+const SIDE_BY_SIDE: usize = 20_000;
+
+/// Predictions that come in groups of samples, put into the order of the samples.
+pub(crate) struct InOrder {
+    spans: Vec<Range<usize>>,
+    columns: usize,
+    /// Samples x nodes x columns.
+    pub(crate) values: Vec<f64>,
+}
+
+impl InOrder {
+    pub(crate) fn new(samples: &Samples, columns: usize) -> Self {
+        let spans = samples.spans();
+        let length = spans.last().map_or(0, |span| span.end) * columns;
+        Self { spans, columns, values: vec![0.0; length] }
+    }
+
+    /// The predictions of a group, one sample after the other.
+    pub(crate) fn put(&mut self, group: &[usize], values: impl IntoIterator<Item = f64>) {
+        let mut values = values.into_iter();
+        for &sample in group {
+            let span = self.spans[sample].start * self.columns..self.spans[sample].end * self.columns;
+            self.values[span].iter_mut().zip(&mut values).for_each(|(own, value)| *own = value);
+        }
+    }
+}
 
 /// How predictions are made; the defaults are right for most.
 #[derive(Clone, Copy)]
@@ -66,18 +95,23 @@ impl Model {
         self.check_samples(samples)?;
         let options = how.options(self.depth);
         let parameters = self.parameters.tensors(&options.device, options.dtype);
-        let mut values = Vec::with_capacity(samples.count() * samples.nodes());
-        let geometry = Geometry::new(&self.config, &self.normalisers, samples.domain(), options.quadrature)?;
+        let mut prediction = InOrder::new(samples, self.config.output_columns());
+        let geometries = Geometries::new(&self.config, &self.normalisers, samples.domain(), options.quadrature)?;
         // Some samples at a time bound the memory; results of a sample do not depend on its company beyond rounding.
-        let step = self.samples_at_a_time(&geometry, samples, &options)?;
-        for start in (0..samples.count()).step_by(step) {
-            how.check(start, samples.count())?;
-            let indices: Vec<usize> = (start..samples.count().min(start + step)).collect();
-            let batch = Batch::on(&geometry, &self.config, &samples.select(&indices), &options)?;
+        let all: Vec<usize> = (0..samples.count()).collect();
+        let (step, nodes) = match samples.domain() {
+            Domain::Clouds(_) => (128, SIDE_BY_SIDE),
+            _ => (self.samples_at_a_time(&geometries.of(&[0])?, samples, &options)?, usize::MAX),
+        };
+        let mut done = 0;
+        for group in geometries.groups(&all, step, nodes) {
+            how.check(done, samples.count())?;
+            let batch = Batch::on(&geometries.of(&group)?, &self.config, &samples.select(&group), &options)?;
             let output = function::forward(&self.config, &parameters, &batch, Engine::Automatic)?;
-            values.extend(output.into_data().iter::<f64>());
+            prediction.put(&group, output.into_data().iter::<f64>());
+            done += group.len();
         }
-        Ok(values)
+        Ok(prediction.values)
     }
 
     /// Whether the network can be applied to these samples.
@@ -88,7 +122,21 @@ impl Model {
             let hint = "give samples on a domain of the same dimension";
             return Err(Error::invalid("the dimension of the points", dim.to_string(), got, hint));
         }
-        self.config.fields.iter().try_for_each(|name| samples.field(name).map(|_| ()))
+        let check = |name: &String, components: usize| {
+            let expected = self.config.components_of(name);
+            if components == expected {
+                return Ok(());
+            }
+            let hint = "give the fields that the network was trained with";
+            Err(Error::invalid(format!("components of {name:?}"), expected.to_string(), components, hint))
+        };
+        self.config.fields.iter().try_for_each(|name| check(name, samples.field(name)?.components))?;
+        if samples.outputs().is_empty() {
+            return Ok(());
+        }
+        let names = self.config.output_names();
+        let Ok(outputs) = samples.outputs_named(&names) else { return Ok(()) };
+        names.iter().zip(outputs).try_for_each(|(name, output)| check(name, output.components))
     }
 
     /// How many samples to predict at a time: as many as possible share kernel rows, unless fewer at a time fit the memory

@@ -39,6 +39,11 @@ impl Work {
         let kernel = kernel_bytes(config, dim, plan.kernel_rows(), options.training)?;
         Ok(Self { gflop: (cost.flops + hidden + reaction.0) / 1e9, bytes: cost.bytes + kernel + reaction.1 })
     }
+
+    /// The work of two parts of a batch.
+    pub fn and(&self, other: &Self) -> Self {
+        Self { gflop: self.gflop + other.gflop, bytes: self.bytes + other.bytes }
+    }
 }
 
 /// A Fourier neural operator: the transform along one axis, then the other, and back; the product of each frequency; the
@@ -53,7 +58,7 @@ fn fourier(config: &ModelConfig, dim: usize, layers: &[Arc<Layer>], training: bo
     let mix = samples * k1 * k2 * 8.0 * d * d;
     let pointwise = samples * nodes * 2.0 * d * d;
     let head = samples * nodes * 2.0 * (d * config.head as f64 + config.head as f64);
-    let lift = samples * nodes * 2.0 * (dim + config.fields.len()) as f64 * d;
+    let lift = samples * nodes * 2.0 * (dim + config.columns(&config.fields)) as f64 * d;
     // The transforms have no weights: one more pass in training; all else has two.
     let (fixed, learned) = if training { (2.0, 3.0) } else { (1.0, 1.0) };
     let each = fixed * 2.0 * transform + learned * (mix + pointwise);

@@ -138,6 +138,17 @@ impl ModelConfig {
         if self.fields.is_empty() {
             self.fields = train.fields().iter().map(|field| field.name.clone()).collect();
         }
+        // An only output called u is what every network has.
+        if self.outputs.is_empty() && !matches!(train.outputs(), [one] if one.name == "u") {
+            self.outputs = train.outputs().iter().map(|output| output.name.clone()).collect();
+        }
+        let outputs = train.outputs_named(&self.output_names())?;
+        self.components.clear();
+        for field in train.fields().iter().filter(|field| self.fields.contains(&field.name)).chain(outputs) {
+            if field.components > 1 {
+                self.components.insert(field.name.clone(), field.components);
+            }
+        }
         self.quadrature = self.quadrature.chosen_for(train.domain(), &self.extent());
         self.check_for(&Space::Functions { dim: train.domain().dim() })
     }

@@ -108,6 +108,9 @@ pub struct DataConfig {
     /// The test samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test: Option<PathBuf>,
+    /// Files: the arrays that are learned [u].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
 }
 
 impl Default for DataConfig {
@@ -124,6 +127,7 @@ impl Default for DataConfig {
             folder: "data".into(),
             train: None,
             test: None,
+            outputs: Vec::new(),
         }
     }
 }
@@ -240,8 +244,8 @@ impl DataConfig {
                 Some(coarse(self.darcy_samples(Split::Test, progress)?)?),
             ),
             Problem::Files => (
-                coarse(read_dataset(self.train_file()?, Need::Output)?)?,
-                self.test.as_ref().map(|path| coarse(read_dataset(path, Need::Output)?)).transpose()?,
+                coarse(read_dataset(self.train_file()?, Need::Output, &self.outputs)?)?,
+                self.test.as_ref().map(|path| coarse(read_dataset(path, Need::Output, &self.outputs)?)).transpose()?,
             ),
             Problem::Mnist | Problem::FashionMnist | Problem::Cifar10 => return self.images().map(Data::Images),
             Problem::Memory => return Err(not_in_a_file()),
@@ -289,7 +293,7 @@ impl DataConfig {
                 let path = self.test.as_ref().ok_or_else(|| {
                     Error::invalid("data.test", "a file with test samples", "nothing", "give some with --data")
                 })?;
-                read_dataset(path, Need::Output)?
+                read_dataset(path, Need::Output, &self.outputs)?
             }
             Problem::Memory => return Err(not_in_a_file()),
             Problem::Mnist | Problem::FashionMnist | Problem::Cifar10 => {
@@ -364,7 +368,7 @@ impl DataConfig {
             Split::Test => &self.test,
         };
         if let Some(path) = given {
-            let samples = read_first(path, Need::Output, Some(count))?;
+            let samples = read_first(path, Need::Output, &[], Some(count))?;
             if samples.count() < count {
                 let have = format!("has {} samples, {count} are asked for", samples.count());
                 return Err(Error::file(path, have, "lower data.train_samples or data.test_samples"));
@@ -374,7 +378,7 @@ impl DataConfig {
         let name = format!("darcy-{}-seed{}-{first}-{}.npz", self.fine, self.seed, first + count);
         let path = self.folder.join(name);
         if path.exists() {
-            let samples = read_dataset(&path, Need::Output)?;
+            let samples = read_dataset(&path, Need::Output, &[])?;
             let is_own = matches!(samples.domain(), Domain::Grid(grid) if grid.shape() == [self.fine; 2]);
             if !is_own || samples.count() != count {
                 let problem = format!("does not hold {count} samples on {0} x {0} nodes", self.fine);

@@ -1,18 +1,22 @@
 //! Learning a function from a function: the loss is the relative L2 error in physical units, or the mean square.
 
 use crate::device::Device;
+use crate::domain::Domain;
 use crate::engine::Engine;
-use crate::field::{Samples, Symmetry, check_square, mean, moved, relative_l2};
+use crate::field::{Columns, Samples, Symmetry, check_square, mean, moved};
+use crate::model::InOrder;
 use crate::model::function;
 use crate::model::parameters::ParameterTensors;
-use crate::model::{Averages, Batch, BatchOptions, Geometry, Model, ModelConfig, Normalisers, Parameters, Space, Work};
+use crate::model::{
+    Averages, Batch, BatchOptions, Geometries, Model, ModelConfig, Normalisers, Parameters, Space, Work,
+};
 use crate::seed::{Seed, uniform};
 use crate::train::{Augment, LossKind, Measure, Place, Task, TrainConfig};
 use crate::{Error, Result};
-use burn::tensor::{DType, Tensor, TensorData};
+use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor, TensorData};
 
-/// Samples per batch of an evaluation: bounds its memory.
-const PIECE: usize = 128;
+/// Samples per batch of an evaluation, and nodes of clouds side by side: bound its memory.
+pub(crate) const PIECE: (usize, usize) = (128, 20_000);
 
 /// Keeps the square root's derivative finite where prediction and truth agree exactly.
 const TINY: f64 = 1e-30;
@@ -31,8 +35,8 @@ pub(crate) struct FunctionTask<'a> {
 
 struct AtDepth {
     options: BatchOptions,
-    /// The training samples' domain as the network sees it, for all batches.
-    geometry: Geometry,
+    /// The training samples' domains as the network sees them, for all batches.
+    geometries: Geometries,
     /// The whole set as one batch, where every step sees it.
     fixed: Option<FunctionBatch>,
     train: Evaluation,
@@ -41,8 +45,25 @@ struct AtDepth {
 
 /// Some samples, ready for the network, and their outputs.
 pub(crate) struct FunctionBatch {
+    /// Those on the same domain together; those on clouds of their own side by side.
+    parts: Vec<Part>,
+    count: usize,
+}
+
+struct Part {
     inputs: Batch,
     truth: Tensor<2>,
+    outputs: Outputs,
+    count: usize,
+}
+
+/// What the columns and nodes of a prediction belong to.
+#[derive(Default)]
+pub(crate) struct Outputs {
+    /// Of each output.
+    components: Vec<usize>,
+    /// Of samples side by side: their number, and the sample of each node.
+    sample_of: Option<(usize, Tensor<1, Int>)>,
 }
 
 impl<'a> FunctionTask<'a> {
@@ -81,10 +102,29 @@ impl<'a> FunctionTask<'a> {
         self.depth.as_ref().expect("a depth has begun")
     }
 
-    fn prepare(&self, geometry: &Geometry, options: &BatchOptions, samples: &Samples) -> Result<FunctionBatch> {
-        let inputs = Batch::on(geometry, self.model, samples, options)?;
-        let truth = TensorData::new(samples.output_values()?.to_vec(), [samples.count(), samples.nodes()]);
-        Ok(FunctionBatch { inputs, truth: Tensor::from_data(truth, (&options.device, options.dtype)) })
+    /// Samples of a batch; `indices` are their numbers among the training samples, `change` what happens to them before.
+    fn prepare(
+        &self,
+        geometries: &Geometries,
+        options: &BatchOptions,
+        indices: &[usize],
+        change: impl Fn(Samples, &[usize]) -> Result<Samples>,
+    ) -> Result<FunctionBatch> {
+        let part = |group: Vec<usize>| {
+            let samples = change(self.train.select(&group), &group)?;
+            let inputs = Batch::on(&geometries.of(&group)?, self.model, &samples, options)?;
+            let truth = samples.truth(&self.model.output_names())?;
+            let rows = inputs.fields.dims()[0];
+            let truth = TensorData::new(truth.clone(), [rows, truth.len() / rows]);
+            Ok(Part {
+                inputs,
+                truth: Tensor::from_data(truth, (&options.device, options.dtype)),
+                outputs: Outputs::of(self.model, &samples, options),
+                count: group.len(),
+            })
+        };
+        let groups = geometries.groups(indices, usize::MAX, usize::MAX);
+        Ok(FunctionBatch { parts: groups.into_iter().map(part).collect::<Result<_>>()?, count: indices.len() })
     }
 
     /// Samples of one step.
@@ -100,14 +140,17 @@ impl<'a> FunctionTask<'a> {
     /// the data are normalised or not: without this a load of size 400 starts the network far from anything useful.
     fn scale_lift(&self, parameters: &mut Parameters) -> Result<()> {
         let dim = self.train.domain().dim();
-        let columns = dim + self.model.fields.len();
-        for (index, (name, normaliser)) in self.model.fields.iter().zip(&self.normalisers.fields).enumerate() {
+        let columns = dim + self.model.columns(&self.model.fields);
+        let mut first = dim;
+        for (name, normaliser) in self.model.fields.iter().zip(&self.normalisers.fields) {
+            let own = first..first + self.model.components_of(name);
+            first = own.end;
             let values = normaliser.encode(&self.train.field(name)?.values);
             let size = mean(&values.iter().map(|v| v * v).collect::<Vec<_>>()).sqrt();
             if size > 0.0 && size.is_finite() {
                 let weight = &mut parameters.group_mut("lift").values[..columns * self.model.width];
                 for row in weight.chunks_exact_mut(columns) {
-                    row[dim + index] /= size as f32;
+                    row[own.clone()].iter_mut().for_each(|weight| *weight /= size as f32);
                 }
             }
         }
@@ -128,22 +171,43 @@ impl<'a> FunctionTask<'a> {
         evaluation: &Evaluation,
         model: &Model,
     ) -> Result<Vec<Measure>> {
-        let prediction = evaluation.predict(self.model, &model.parameters)?;
-        Ok(function_measures(split, samples, &prediction, &evaluation.truth))
+        let prediction = evaluation.predict(self.model, &model.parameters, samples)?;
+        function_measures(split, self.model, samples, &prediction)
     }
 }
 
-/// The mean relative error and the mean of its square, over the samples that are not zero everywhere.
-pub(crate) fn function_measures(split: &str, samples: &Samples, prediction: &[f64], truth: &[f64]) -> Vec<Measure> {
-    let mut errors = relative_l2(prediction, truth, samples.nodes());
-    let mut truths = truth.chunks_exact(samples.nodes());
-    errors.retain(|_| truths.next().is_some_and(|truth| truth.iter().any(|&u| u != 0.0)));
-    let squares: Vec<f64> = errors.iter().map(|e| e * e).collect();
+/// The mean relative error and the mean of its square, over the samples that are not zero everywhere; of several outputs or
+/// components the error of each too.
+pub(crate) fn function_measures(
+    split: &str,
+    config: &ModelConfig,
+    samples: &Samples,
+    prediction: &[f64],
+) -> Result<Vec<Measure>> {
+    let columns = Columns::of(samples, &config.output_names())?;
     let resolution = samples.domain().resolution();
-    vec![
-        Measure::new(split, resolution, "relative_l2", mean(&errors)),
-        Measure::new(split, resolution, "relative_l2_squared", mean(&squares)),
-    ]
+    let measure = |metric: &str, errors: &[f64]| Measure::new(split, resolution, metric, mean(errors));
+    let errors = columns.errors(prediction);
+    let squares: Vec<f64> = errors.iter().map(|e| e * e).collect();
+    let mut measures = vec![measure("relative_l2", &errors), measure("relative_l2_squared", &squares)];
+    measures.extend(
+        columns
+            .parts()
+            .map(|(name, which)| measure(&format!("relative_l2:{name}"), &columns.errors_in(prediction, which))),
+    );
+    Ok(measures)
+}
+
+impl Outputs {
+    pub(crate) fn of(config: &ModelConfig, samples: &Samples, options: &BatchOptions) -> Self {
+        let sample_of = matches!(samples.domain(), Domain::Clouds(_)).then(|| {
+            let each = samples.spans().into_iter().enumerate();
+            let of: Vec<i64> = each.flat_map(|(sample, span)| std::iter::repeat_n(sample as i64, span.len())).collect();
+            let length = of.len();
+            (samples.count(), Tensor::from_data(TensorData::new(of, [length]), &options.device))
+        });
+        Self { components: config.output_components(), sample_of }
+    }
 }
 
 impl Task for FunctionTask<'_> {
@@ -172,21 +236,17 @@ impl Task for FunctionTask<'_> {
     fn begin(&mut self, depth: usize) -> Result<Work> {
         let options = self.options(depth, true);
         let is_fixed = self.is_full_batch() && self.config.augment == Augment::None;
-        let geometry = Geometry::new(self.model, &self.normalisers, self.train.domain(), None)?;
-        let fixed = is_fixed.then(|| self.prepare(&geometry, &options, self.train)).transpose()?;
+        let geometries = Geometries::new(self.model, &self.normalisers, self.train.domain(), None)?;
+        let first: Vec<usize> = (0..self.batch_size()).collect();
+        let batch = self.prepare(&geometries, &options, &first, |samples, _| Ok(samples))?;
         let dim = self.train.domain().dim();
-        let work = match &fixed {
-            Some(batch) => Work::of(self.model, dim, &batch.inputs, &options)?,
-            None => {
-                let first: Vec<usize> = (0..self.batch_size()).collect();
-                let batch = Batch::on(&geometry, self.model, &self.train.select(&first), &options)?;
-                Work::of(self.model, dim, &batch, &options)?
-            }
-        };
+        let parts = batch.parts.iter().map(|part| Work::of(self.model, dim, &part.inputs, &options));
+        let work = parts.reduce(|all, part| Ok(all?.and(&part?))).expect("a batch has samples")?;
+        let fixed = is_fixed.then_some(batch);
         let evaluation =
             |samples: &Samples| Evaluation::new(self.model, &self.normalisers, samples, self.options(depth, false));
         let test = self.test.map(evaluation).transpose()?;
-        self.depth = Some(AtDepth { fixed, train: evaluation(self.train)?, test, options, geometry });
+        self.depth = Some(AtDepth { fixed, train: evaluation(self.train)?, test, options, geometries });
         Ok(work)
     }
 
@@ -207,19 +267,26 @@ impl Task for FunctionTask<'_> {
     }
 
     fn batch(&self, place: Place, indices: &[usize]) -> Result<FunctionBatch> {
-        let mut samples = self.train.select(indices);
-        if self.config.augment == Augment::Square {
-            let all = self.symmetries(place);
-            let own: Vec<Symmetry> = indices.iter().map(|&index| all[index]).collect();
-            samples = moved(&samples, &own, &self.config.vectors)?;
-        }
-        let AtDepth { geometry, options, .. } = self.at_depth();
-        self.prepare(geometry, options, &samples)
+        let AtDepth { geometries, options, .. } = self.at_depth();
+        let all = if self.config.augment == Augment::Square { self.symmetries(place) } else { Vec::new() };
+        self.prepare(geometries, options, indices, |samples, indices| match self.config.augment {
+            Augment::None => Ok(samples),
+            Augment::Square => {
+                let own: Vec<Symmetry> = indices.iter().map(|&index| all[index]).collect();
+                moved(&samples, &own, &self.config.vectors)
+            }
+        })
     }
 
     fn loss(&self, weights: &ParameterTensors, batch: &FunctionBatch, _: u64, _: &mut Averages) -> Result<Tensor<1>> {
-        let prediction = function::forward(self.model, weights, &batch.inputs, Engine::Automatic)?;
-        Ok(loss(self.config.loss, prediction, batch.truth.clone()))
+        let part = |part: &Part| {
+            let prediction = function::forward(self.model, weights, &part.inputs, Engine::Automatic)?;
+            let own = loss(self.config.loss, prediction, part.truth.clone(), &part.outputs);
+            // The mean over all samples of the batch.
+            Ok(if part.count == batch.count { own } else { own * (part.count as f64 / batch.count as f64) })
+        };
+        let parts = batch.parts.iter().map(part);
+        parts.reduce(|sum: Result<_>, own| Ok(sum? + own?)).expect("a batch has samples")
     }
 
     fn training_error(&self, model: &Model) -> Result<Vec<Measure>> {
@@ -245,44 +312,75 @@ impl Task for FunctionTask<'_> {
 
 /// A set of samples, prepared once and asked many times.
 struct Evaluation {
-    batches: Vec<Batch>,
-    truth: Vec<f64>,
+    /// With the numbers of their samples.
+    batches: Vec<(Vec<usize>, Batch)>,
     options: BatchOptions,
 }
 
 impl Evaluation {
     fn new(config: &ModelConfig, normalisers: &Normalisers, samples: &Samples, options: BatchOptions) -> Result<Self> {
-        let geometry = Geometry::new(config, normalisers, samples.domain(), options.quadrature)?;
+        let geometries = Geometries::new(config, normalisers, samples.domain(), options.quadrature)?;
         let indices: Vec<usize> = (0..samples.count()).collect();
-        let batches = indices
-            .chunks(PIECE)
-            .map(|piece| Batch::on(&geometry, config, &samples.select(piece), &options))
-            .collect::<Result<_>>()?;
-        Ok(Self { batches, truth: samples.output_values()?.to_vec(), options })
+        let batch = |group: Vec<usize>| {
+            let batch = Batch::on(&geometries.of(&group)?, config, &samples.select(&group), &options)?;
+            Ok((group, batch))
+        };
+        let (samples, nodes) = PIECE;
+        let batches = geometries.groups(&indices, samples, nodes).into_iter().map(batch).collect::<Result<_>>()?;
+        Ok(Self { batches, options })
     }
 
-    fn predict(&self, config: &ModelConfig, parameters: &Parameters) -> Result<Vec<f64>> {
+    fn predict(&self, config: &ModelConfig, parameters: &Parameters, samples: &Samples) -> Result<Vec<f64>> {
         let tensors = parameters.tensors(&self.options.device, self.options.dtype);
-        let mut prediction = Vec::with_capacity(self.truth.len());
-        for batch in &self.batches {
+        let mut prediction = InOrder::new(samples, config.output_columns());
+        for (group, batch) in &self.batches {
             let output = function::forward(config, &tensors, batch, Engine::Automatic)?;
-            prediction.extend(output.cast(DType::F64).into_data().iter::<f64>());
+            prediction.put(group, output.cast(DType::F64).into_data().iter::<f64>());
         }
-        Ok(prediction)
+        Ok(prediction.values)
     }
 }
 
-/// The loss of a batch; prediction and truth are samples x nodes in physical units.
-pub(crate) fn loss(kind: LossKind, prediction: Tensor<2>, truth: Tensor<2>) -> Tensor<1> {
+/// The loss of a batch, the mean over its outputs; prediction and truth are samples x (nodes x columns) in physical units.
+pub(crate) fn loss(kind: LossKind, prediction: Tensor<2>, truth: Tensor<2>, outputs: &Outputs) -> Tensor<1> {
     let difference = prediction - truth.clone();
+    if outputs.components.len() < 2 {
+        return loss_of_one(kind, difference, truth, outputs);
+    }
+    let [rows, length] = truth.dims();
+    let columns: usize = outputs.components.iter().sum();
+    let (mut start, mut total) = (0, None);
+    for &components in &outputs.components {
+        let own = |values: &Tensor<2>| {
+            let nodes = values.clone().reshape([rows, length / columns, columns]);
+            nodes.slice([0..rows, 0..length / columns, start..start + components]).reshape([rows as i32, -1])
+        };
+        let loss = loss_of_one(kind, own(&difference), own(&truth), outputs);
+        total = Some(total.map_or(loss.clone(), |total: Tensor<1>| total + loss));
+        start += components;
+    }
+    total.expect("several outputs") / outputs.components.len() as f64
+}
+
+/// The loss of one output.
+fn loss_of_one(kind: LossKind, difference: Tensor<2>, truth: Tensor<2>, outputs: &Outputs) -> Tensor<1> {
     match kind {
         LossKind::Mse => (difference.clone() * difference).mean(),
         LossKind::RelativeL2 | LossKind::CrossEntropy => {
-            let norm = |values: Tensor<2>| (values.clone() * values).sum_dim(1);
+            let norm = |values: Tensor<2>| sample_sums(values.clone() * values, outputs);
             let error = (norm(difference) + TINY).sqrt();
             (error / norm(truth).sqrt()).mean()
         }
     }
+}
+
+/// The sum over the nodes of each sample: samples x 1.
+fn sample_sums(values: Tensor<2>, outputs: &Outputs) -> Tensor<2> {
+    let Some((count, sample_of)) = &outputs.sample_of else { return values.sum_dim(1) };
+    let [nodes] = sample_of.dims();
+    let at_nodes = values.reshape([nodes as i32, -1]).sum_dim(1);
+    let zeros = Tensor::zeros([*count, 1], (&at_nodes.device(), at_nodes.dtype()));
+    zeros.select_assign(0, sample_of.clone(), at_nodes, IndexingUpdateOp::Add)
 }
 
 #[cfg(test)]
@@ -294,8 +392,28 @@ mod tests {
         let device = Device::Cpu.burn();
         let prediction = Tensor::<2>::from_data([[1.0, 1.0], [0.0, 3.0]], &device);
         let truth = Tensor::<2>::from_data([[1.0, 0.0], [0.0, 2.0]], &device);
-        let value = |kind| loss(kind, prediction.clone(), truth.clone()).into_scalar::<f64>();
-        assert!((value(LossKind::RelativeL2) - 0.75).abs() < 1e-6);
-        assert!((value(LossKind::Mse) - 0.5).abs() < 1e-6);
+        let value =
+            |kind, outputs: &Outputs| loss(kind, prediction.clone(), truth.clone(), outputs).into_scalar::<f64>();
+        let one = Outputs::default();
+        assert!((value(LossKind::RelativeL2, &one) - 0.75).abs() < 1e-6);
+        assert!((value(LossKind::Mse, &one) - 0.5).abs() < 1e-6);
+        // The same numbers as two scalar outputs at one node: |0| / 1 and 1 / 0 are not finite, so take other ones.
+        let truth = Tensor::<2>::from_data([[2.0, 4.0], [1.0, 2.0]], &device);
+        let two = Outputs { components: vec![1, 1], sample_of: None };
+        let relative = loss(LossKind::RelativeL2, prediction.clone(), truth.clone(), &two).into_scalar::<f64>();
+        // Outputs: (1/2 + 1/1) / 2 and (3/4 + 1/2) / 2.
+        assert!((relative - (0.75 + 0.625) / 2.0).abs() < 1e-6, "{relative}");
+    }
+
+    #[test]
+    fn samples_side_by_side_have_their_own_norms() {
+        let device = Device::Cpu.burn();
+        // Sample 0 has two nodes, sample 1 has one; one output of two components.
+        let truth = Tensor::<2>::from_data([[3.0, 0.0, 0.0, 4.0, 0.0, 2.0]], &device);
+        let prediction = Tensor::<2>::from_data([[3.0, 3.0, 4.0, 4.0, 0.0, 3.0]], &device);
+        let sample_of = Tensor::<1, Int>::from_data([0, 0, 1], &device);
+        let outputs = Outputs { components: vec![2], sample_of: Some((2, sample_of)) };
+        let relative = loss(LossKind::RelativeL2, prediction, truth, &outputs).into_scalar::<f64>();
+        assert!((relative - (1.0 + 0.5) / 2.0).abs() < 1e-6, "{relative}");
     }
 }

@@ -6,6 +6,6 @@ mod function;
 
 pub use class::{Answer, ImageSplits, Mistake, TestSet, image_measure, mistakes};
 pub(crate) use class::{ClassTask, answers};
-#[cfg(test)]
-pub(crate) use function::loss;
 pub(crate) use function::{FunctionTask, function_measures};
+#[cfg(test)]
+pub(crate) use function::{Outputs, loss};

@@ -1,6 +1,7 @@
 //! Round trips, foreign and damaged files.
 
 use super::*;
+use crate::domain::{Grid, PointCloud};
 use ndarray::{Array1, Array2, Array3, ArrayD, Dimension, IxDyn, ShapeBuilder, array};
 use ndarray_npy::{NpzWriter, WriteNpyExt};
 use proptest::prelude::*;
@@ -17,7 +18,7 @@ fn example() -> Samples {
 }
 
 fn read(path: &Path) -> Result<Samples> {
-    read_dataset(path, Need::Output)
+    read_dataset(path, Need::Output, &[])
 }
 
 /// Writes arrays as numpy.savez would, without any of our checks.
@@ -86,7 +87,7 @@ fn round_trip_over_an_existing_file_and_without_an_output() {
     assert_eq!(read(&path).unwrap(), example());
     let inputs = Samples::on(example().domain().clone()).input("b", vec![1.0; 6]).unwrap();
     write_dataset(&path, &inputs).unwrap();
-    assert_eq!(read_dataset(&path, Need::Inputs).unwrap(), inputs);
+    assert_eq!(read_dataset(&path, Need::Inputs, &[]).unwrap(), inputs);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     let message = read(&path).unwrap_err().to_string();
     assert!(message.contains("has no array `u`; it has `b`"), "{message}");
@@ -97,8 +98,8 @@ fn the_first_samples_alone() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("data.npz");
     write_dataset(&path, &example()).unwrap();
-    assert_eq!(read_first(&path, Need::Output, Some(1)).unwrap(), example().select(&[0]));
-    assert_eq!(read_first(&path, Need::Output, Some(7)).unwrap(), example());
+    assert_eq!(read_first(&path, Need::Output, &[], Some(1)).unwrap(), example().select(&[0]));
+    assert_eq!(read_first(&path, Need::Output, &[], Some(7)).unwrap(), example());
 }
 
 #[test]
@@ -319,7 +320,7 @@ proptest! {
         let folder = tempdir().unwrap();
         let path = folder.path().join("data");
         write_dataset(&path, &samples).unwrap();
-        prop_assert_eq!(read_dataset(&path, Need::Inputs).unwrap(), samples);
+        prop_assert_eq!(read_dataset(&path, Need::Inputs, &[]).unwrap(), samples);
     }
 
     #[test]

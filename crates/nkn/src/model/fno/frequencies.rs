@@ -149,7 +149,7 @@ fn of_grid(domain: &Domain) -> Result<&Grid> {
             format!("{} dimensions", grid.shape().len()),
             "use kind = \"nkn\" or \"gkn\"",
         )),
-        Domain::Cloud(_) => Err(Error::invalid(
+        Domain::Cloud(_) | Domain::Clouds(_) => Err(Error::invalid(
             "model.kind",
             "data on a regular grid for a Fourier neural operator",
             "a point cloud",

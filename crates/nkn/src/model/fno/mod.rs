@@ -26,15 +26,15 @@ use std::sync::Arc;
 
 /// x, b(x) to d.
 pub(super) fn lift_shape(config: &ModelConfig, dim: usize) -> Result<MlpShape> {
-    MlpShape::new("lift", &[dim + config.fields.len(), config.width])
+    MlpShape::new("lift", &[dim + config.columns(&config.fields), config.width])
 }
 
 /// d to u.
 pub(super) fn head_shape(config: &ModelConfig) -> Result<MlpShape> {
-    MlpShape::new("head", &[config.width, config.head, 1])
+    MlpShape::new("head", &[config.width, config.head, config.output_columns()])
 }
 
-/// From (x, b(x)) of nodes x samples (in this order) to the output, samples x nodes, before it is decoded.
+/// From (x, b(x)) of nodes x samples (in this order) to the output, samples x (nodes x columns), before it is decoded.
 pub(super) fn forward(
     config: &ModelConfig,
     parameters: &ParameterTensors,
@@ -46,7 +46,7 @@ pub(super) fn forward(
     let first = &layers[0];
     let (samples, d) = (first.samples, first.width);
     let nodes = rows / samples;
-    let lift = lift_shape(config, width - config.fields.len())?;
+    let lift = lift_shape(config, width - config.columns(&config.fields))?;
     let mut state = mlp(inputs, parameters.get("lift"), &lift, engine).reshape([nodes, samples, d]);
     for (index, layer) in layers.iter().enumerate() {
         let weights = parameters.get(&format!("spectral.{index}"));
@@ -54,5 +54,6 @@ pub(super) fn forward(
         state = fourier_layer(state, weights, pointwise, layer, engine);
     }
     let output = mlp(state.reshape([rows, d]), parameters.get("head"), &head_shape(config)?, engine);
-    Ok(output.reshape([nodes, samples]).transpose())
+    let columns = config.output_columns();
+    Ok(output.reshape([nodes, samples, columns]).swap_dims(0, 1).reshape([samples, nodes * columns]))
 }
