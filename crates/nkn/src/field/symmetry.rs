@@ -95,3 +95,51 @@ fn position(samples: &Samples, name: &str) -> Result<usize> {
     let expected = || format!("names of the data's fields {names:?}");
     found.ok_or_else(|| Error::invalid("train.vectors", expected(), format!("{name:?}"), "name the two components"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::{Field, Values};
+
+    /// A vector field turns like the pair of its components, as input and as output, and a gradient stays one.
+    #[test]
+    fn vectors_turn_with_their_field() {
+        let side = 5;
+        let grid = Grid::unit(&[side, side]).unwrap();
+        let nodes: Vec<[f64; 2]> = grid.coordinates().chunks(2).map(|x| [x[0], x[1]]).collect();
+        let p: Vec<f64> = nodes.iter().map(|[x, y]| x * x + 3.0 * x * y - y).collect();
+        let gradient: Vec<f64> = nodes.iter().flat_map(|[x, y]| [2.0 * x + 3.0 * y, 3.0 * x - 1.0]).collect();
+        let component = |c: usize| gradient.iter().skip(c).step_by(2).copied().collect::<Vec<f64>>();
+        let samples = Samples::on(grid).input("p", p).unwrap();
+        let samples = samples.input("x", component(0)).unwrap().input("y", component(1)).unwrap();
+        let samples = samples.output("v", Values::vectors(2, gradient.clone())).unwrap();
+        let pair = [["x".to_string(), "y".to_string()]];
+        for symmetry in (0..8).map(Symmetry) {
+            let moved = moved(&samples, &[symmetry], &pair).unwrap();
+            let v = &moved.outputs()[0].values;
+            let pairs: Vec<f64> = (0..side * side)
+                .flat_map(|node| [moved.fields()[1].values[node], moved.fields()[2].values[node]])
+                .collect();
+            assert_eq!(v, &pairs, "{symmetry:?}");
+            // The moved vector is the gradient of the moved function: central differences of a quadratic are exact.
+            let p = &moved.fields()[0].values;
+            let step = 1.0 / (side - 1) as f64;
+            for (i, j) in (1..side - 1).flat_map(|i| (1..side - 1).map(move |j| (i, j))) {
+                let at = |i: usize, j: usize| p[i * side + j];
+                let d = [at(i + 1, j) - at(i - 1, j), at(i, j + 1) - at(i, j - 1)].map(|d| d / (2.0 * step));
+                for c in 0..2 {
+                    assert!((d[c] - v[2 * (i * side + j) + c]).abs() < 1e-12, "{symmetry:?} at {i}, {j}");
+                }
+            }
+        }
+    }
+
+    /// Numbers that are no vector of the plane stay as they are.
+    #[test]
+    fn other_components_are_only_moved() {
+        let values: Vec<f64> = (0..12).map(f64::from).collect();
+        let samples = Samples::on(Grid::unit(&[2, 2]).unwrap()).input("c", Values::vectors(3, values)).unwrap();
+        let Field { values, .. } = &moved(&samples, &[Symmetry(1)], &[]).unwrap().fields()[0].clone();
+        assert_eq!(values[..], [6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+    }
+}

@@ -308,3 +308,6 @@ pub(super) fn in_file(path: &Path) -> impl FnOnce(Error) -> Error {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests;
