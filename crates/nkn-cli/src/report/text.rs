@@ -77,6 +77,17 @@ pub fn power_of_ten(exponent: i32) -> String {
     format!("10{}", exponent.to_string().chars().map(raise).collect::<String>())
 }
 
+/// The names in the order in which they first occur.
+pub fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut result = Vec::new();
+    for name in names {
+        if !result.contains(&name) {
+            result.push(name);
+        }
+    }
+    result
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +112,10 @@ mod tests {
     fn zero_has_no_sign_and_no_decimals() {
         assert_eq!([fixed(-1e-9, 3), fixed(1.50, 2), fixed(100.0, 0)], ["0", "1.5", "100"]);
         assert_eq!([minus("-3e-4"), minus("2")], ["−3e-4", "2"]);
+    }
+
+    #[test]
+    fn names_keep_their_first_place() {
+        assert_eq!(unique(["b", "a", "b", "c", "a"].into_iter()), ["b", "a", "c"]);
     }
 }

@@ -15,7 +15,7 @@
 //! - The caption of MNIST says test, its columns say validation: both are 10,000 of the 60,000 training images.
 
 use super::row::{Key, lines};
-use crate::report::tables::unique;
+use crate::report::text::unique;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
