@@ -111,8 +111,7 @@ fn starts(curves: &[Curve]) -> (Vec<f64>, f64) {
 fn epoch_ticks(last: usize) -> Ticks {
     let steps = (0..15).flat_map(|exponent| [1, 2, 5].map(|digit| digit * 10usize.pow(exponent)));
     let step = steps.into_iter().find(|step| last / step <= 12).unwrap_or(last);
-    let labelled = (0..=last).step_by(step.max(1)).map(|epoch| (epoch as f64, epoch.to_string())).collect();
-    Ticks { labelled, ..Ticks::default() }
+    Ticks::at((0..=last).step_by(step.max(1)))
 }
 
 /// The bar above one depth's part of the axis with its name, and the line that separates it from the next.

@@ -1,6 +1,6 @@
 //! Errors by depth, split and resolution: a table per metric, and the deepest network's errors over the resolution.
 
-use super::color::{Palette, STYLES};
+use super::color::Palette;
 use super::measure;
 use super::scale::{Axis, Ticks};
 use super::svg::{self, Entry, Frame, label, path, pixel};
@@ -175,7 +175,7 @@ impl<'a> Table<'a> {
         for (&(order, split), &quadrature) in splits.iter().flat_map(|s| self.quadratures.iter().map(move |q| (s, q))) {
             let own = self.values.iter().filter(|(key, _)| key.0 == quadrature && key.2.1 == split);
             let Some(depth) = own.clone().map(|(key, _)| key.1).max() else { continue };
-            let points = own.filter(|(key, _)| key.1 == depth).map(|(key, &value)| (place(key.2.2), value));
+            let points = own.filter(|(key, _)| key.1 == depth).map(|(key, &value)| (key.2.2 as f64, value));
             let name = match (quadrature, splits.len()) {
                 ("", _) => split.to_owned(),
                 (_, 1) => quadrature.to_owned(),
@@ -188,18 +188,15 @@ impl<'a> Table<'a> {
         let Some(axis) = measure::axis(self.metric, values).filter(|_| grids.len() > 1) else { return String::new() };
 
         let palette = Palette::new(0..lines.len());
-        let style = |k: usize| format!("{} {}", STYLES[k % STYLES.len()], palette.class(k));
-        let mut entries = Vec::new();
-        for (k, line) in lines.iter().enumerate() {
-            let (class, marker) = (format!("marker {}", palette.class(k)), palette.marker(k, 12.0, 0.0));
-            entries.push(Entry::line(&line.0, style(k)).with(class, marker));
-        }
-        if lines.iter().any(|line| line.2.is_some()) {
-            entries.push(Entry::line("error at the training resolution", "line thin"));
-        }
+        let entry = |(k, line): (usize, &(String, Vec<_>, Option<f64>))| {
+            let marker = palette.marker(k, 12.0, 0.0);
+            Entry::line(&line.0, palette.line(k)).with(format!("marker {}", palette.class(k)), marker)
+        };
+        let home =
+            lines.iter().find_map(|line| line.2).map(|_| Entry::line("error at the training resolution", "line thin"));
+        let entries: Vec<_> = lines.iter().enumerate().map(entry).chain(home).collect();
         let (legend, legend_height) = svg::legend(84.0, 14.0, &entries);
-        let across = Axis::around(grids.iter().map(|&resolution| place(resolution)));
-        let frame = Frame::wide(14.0 + legend_height + 20.0, 220.0, across, axis);
+        let frame = Frame::wide(14.0 + legend_height + 20.0, 220.0, Axis::doublings(grids.iter().copied()), axis);
         let x_label = match self.metric {
             "error_rate" => "pixels along a side",
             _ if self.errors.is_square => "nodes along a side",
@@ -208,14 +205,14 @@ impl<'a> Table<'a> {
         let y_ticks = measure::ticks(self.metric, axis, frame.height);
         let x_ticks = ticks(&frame, &grids, self.errors.trained_at);
         let mut content = legend + &frame.axes_at((&x_ticks, x_label), (&y_ticks, measure::title(self.metric)));
-        content.push_str(&training_resolution(&frame, self.errors.trained_at, &grids));
+        content += &training_resolution(&frame, self.errors.trained_at, &grids);
         for (k, (_, points, home)) in lines.iter().enumerate() {
             let (class, left, right) = (palette.class(k), pixel(frame.left), pixel(frame.left + frame.width));
             if let Some(y) = home.and_then(|home| frame.down(home)) {
                 content += &path(&format!("line thin {class}"), &format!("M{left} {}H{right}", pixel(y)));
             }
-            content.push_str(&frame.line(points.iter().copied(), &style(k)));
-            content.push_str(&frame.markers(points.iter().copied(), &palette, k));
+            content += &frame.line(points.iter().copied(), &palette.line(k));
+            content += &frame.markers(points.iter().copied(), &palette, k);
         }
         let description =
             format!("The {} over the resolution, a line per kind of evaluation.", measure::title(self.metric));
@@ -227,28 +224,21 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Where a resolution stands on the axis: doubling it is the same step everywhere.
-fn place(resolution: usize) -> f64 {
-    (resolution as f64).log2()
-}
-
 /// A tick at each resolution; of labels that would overlap, the training resolution's stays.
 fn ticks(frame: &Frame, grids: &BTreeSet<usize>, trained_at: usize) -> Ticks {
-    let mut ticks = Ticks::default();
-    let mut labelled: Vec<f64> = Vec::new();
+    let mut labelled: Vec<usize> = Vec::new();
+    let x = |resolution: usize| frame.across(resolution as f64).unwrap_or_default();
     for &resolution in grids.get(&trained_at).into_iter().chain(grids) {
-        let Some(x) = frame.across(place(resolution)) else { continue };
-        if labelled.iter().all(|other| (other - x).abs() >= CLOSE) {
-            labelled.push(x);
-            ticks.labelled.push((place(resolution), resolution.to_string()));
+        if labelled.iter().all(|&other| (x(other) - x(resolution)).abs() >= CLOSE) {
+            labelled.push(resolution);
         }
     }
-    ticks
+    Ticks::at(labelled)
 }
 
 /// The line at the training resolution with its name.
 fn training_resolution(frame: &Frame, trained_at: usize, grids: &BTreeSet<usize>) -> String {
-    let Some(x) = grids.get(&trained_at).and_then(|&resolution| frame.across(place(resolution))) else {
+    let Some(x) = grids.get(&trained_at).and_then(|&resolution| frame.across(resolution as f64)) else {
         return String::new();
     };
     let (top, bottom) = (pixel(frame.top), pixel(frame.top + frame.height));

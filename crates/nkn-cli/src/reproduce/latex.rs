@@ -160,4 +160,14 @@ mod tests {
             text.contains("Multiscale CNN* (Haber et al.) &  &  &  &  \\\\\n\\quad published & 1.82 \\% & 5.08 \\% &")
         );
     }
+
+    #[test]
+    fn every_sign_has_its_command() {
+        let signs: Vec<_> = SIGNS.split(' ').collect();
+        for sign in signs.chunks(2) {
+            assert!(sign.len() == 2 && sign[0].chars().count() == 1 && sign[1].is_ascii(), "{sign:?}");
+            assert_eq!(escape(&format!("a {} b", sign[0])), format!("a {} b", sign[1]));
+        }
+        assert_eq!(escape("λ² ≤ 5 %, a_b{}"), "$\\lambda$$^2$ $\\leq$ 5 \\%, a\\_b\\{\\}");
+    }
 }

@@ -53,7 +53,7 @@ fn figure(problem: &Problem, (trained_at, data): (usize, Option<Data>), panels: 
             top: legend_height + 34.0 + line * (PANEL_HEIGHT + 74.0),
             width,
             height: PANEL_HEIGHT,
-            x: depth_axis(&depths),
+            x: Axis::doublings(depths.iter().copied()),
             y: error_axis(own.flat_map(|(_, models)| models.values().flatten().map(|(_, cell)| *cell))),
         };
         let title = match (problem.task, is_test) {
@@ -85,12 +85,6 @@ fn error_axis<'a>(cells: impl Iterator<Item = &'a Cell>) -> Axis {
     Axis::logarithmic(extent(means.filter(|&mean| mean > 0.0 && mean <= TOP)).unwrap_or((0.1, 1.0)))
 }
 
-/// Equal steps for doubled depths.
-fn depth_axis(depths: &BTreeSet<usize>) -> Axis {
-    let (low, high) = extent(depths.iter().map(|&depth| (depth as f64).log2())).unwrap_or((0.0, 1.0));
-    Axis::linear((low - 0.3, high + 0.3))
-}
-
 fn panel(
     frame: &Frame,
     task: Task,
@@ -98,8 +92,7 @@ fn panel(
     title: &str,
     models: &BTreeMap<(usize, &str), Series>,
 ) -> String {
-    let depths = depths.iter().map(|&depth| ((depth as f64).log2(), depth.to_string())).collect();
-    let x_ticks = Ticks { labelled: depths, ..Ticks::default() };
+    let x_ticks = Ticks::at(depths.iter().copied());
     let name = if task == Task::Functions { "relative L² error" } else { "error rate" };
     let y_label = if frame.left > LEFT { "" } else { name };
     let mut content = frame.axes_at((&x_ticks, "depth L"), (&frame.y.ticks(6), y_label));
@@ -117,7 +110,7 @@ fn panel(
 
 /// The pixels of errors over depth; what lies beyond the axis is at the upper edge.
 fn place(frame: &Frame, depth: usize, error: f64) -> Option<(f64, f64)> {
-    let x = frame.across((depth as f64).log2())?;
+    let x = frame.across(depth as f64)?;
     let y = if error > TOP { frame.top } else { frame.down(error)? };
     Some((x, y.clamp(frame.top, frame.top + frame.height)))
 }
