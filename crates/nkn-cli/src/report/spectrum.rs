@@ -1,7 +1,7 @@
 //! The spectrum of the learned operator in the complex plane, with the discs in which a layer is a stable step.
 
 use super::color::Palette;
-use super::scale::{Axis, drawable, extent};
+use super::scale::{Axis, extent};
 use super::svg::{self, Entry, Frame, WIDTH, path, pixel};
 use super::text::{compact, scientific};
 use maud::{Markup, html};

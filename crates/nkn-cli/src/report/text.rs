@@ -131,7 +131,8 @@ mod tests {
                 (read - value).abs() <= 1.001 * share * value.abs()
             };
             prop_assert!(is_near(&scientific(value), value, 5e-3), "{}", scientific(value));
-            prop_assert!(is_near(&compact(value), value, if (1e-3..1e5).contains(&size) { 5e-4 } else { 5e-3 }));
+            let share = if (1e-3..1e5).contains(&size) { 5e-4 } else { 5e-3 };
+            prop_assert!(is_near(&compact(value), value, share), "{}", compact(value));
             prop_assert!(is_near(&two_digits(size), size, 5e-2), "{}", two_digits(size));
             let share = percent(size);
             let (text, factor) = share.strip_suffix(" %").map_or((share.as_str(), 1.0), |text| (text, 1e-2));
