@@ -499,10 +499,9 @@ fn a_report_is_the_same_again() {
 /// The smallest cases of what is measured: one line each, as JSON with the same numbers in it.
 #[test]
 fn a_bench_says_what_it_measured() {
-    let small: [(&str, &[&str]); 3] = [
+    let small: [(&str, &[&str]); 2] = [
         ("poisson", &["--resolution", "9", "--depth", "1,2"]),
         ("mnist", &["--resolution", "8", "--depth", "1", "--mode", "predict"]),
-        ("darcy", &["--resolution", "5", "--depth", "1"]),
     ];
     for (name, options) in small {
         let common = ["--json", "bench", name, "--batch", "2", "--repeats", "1"];
