@@ -1,6 +1,6 @@
 //! Where a report comes from: what a run folder holds, and what its networks say when they are asked.
 //!
-//! All that the report knows of the library is here; the sections know plain numbers only.
+//! All that is asked of the library is asked here; the sections draw its answers.
 
 use super::confusion::Answers;
 use super::curves::{Curve, Line};
