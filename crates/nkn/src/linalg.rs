@@ -7,6 +7,7 @@
 pub(crate) mod buffer;
 mod functions;
 pub(crate) mod gathered;
+mod groups;
 mod loops;
 mod matrix;
 pub(crate) mod outer;
@@ -14,7 +15,8 @@ mod pieces;
 pub(crate) mod small;
 pub(crate) mod tile;
 
-pub(crate) use loops::{add_rows, mask, relu};
+pub(crate) use groups::Groups;
+pub(crate) use loops::{add_rows, mask, relu, set_rows, sum_rows};
 pub(crate) use matrix::{Matrix, gemm, gemm_parallel, gemm_strided};
 pub(crate) use pieces::{by_pieces, copied, copy_into, each_piece, swap_leading, transpose, transposed_blocks};
 

@@ -201,10 +201,6 @@ impl Operation<2> for RectifiedNormalisation {
     /// The statistics that were used.
     type Saved<T: Real> = Statistics;
 
-    fn shape(&self, [input, _]: [&[usize]; 2]) -> Vec<usize> {
-        input.to_vec()
-    }
-
     fn forward<T: Real>(&self, [input, parameters]: [&[T]; 2], _: bool) -> (Vec<T>, Statistics) {
         let channels = parameters.len() / 2;
         let used = match &self.0 {

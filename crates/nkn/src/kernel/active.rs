@@ -13,33 +13,45 @@ pub(crate) struct Active {
     columns: Vec<u32>,
 }
 
-/// The active columns of a block of activations: rows x active.
+/// The active columns of a block of activations: rows x columns.
 #[derive(Debug)]
-pub(super) struct Compact<T: Real> {
+pub(crate) struct Compact<T: Real> {
     pub active: Active,
     pub values: Buffer<T>,
-    rows: usize,
+    pub rows: usize,
+    pub columns: usize,
 }
 
 impl<T: Real> Compact<T> {
     /// Of rows x `width` activations.
     pub fn of(activations: &[T], width: usize) -> Self {
         let active = Active::of(activations, width);
-        let rows = activations.len() / width;
-        let mut values = Buffer::any(rows * active.len());
-        if active.len() == width {
+        let (rows, columns) = (activations.len() / width, active.len());
+        let mut values = Buffer::any(rows * columns);
+        if columns == width {
             values.copy_from_slice(activations);
-        } else if active.len() > 0 {
-            for (to, from) in values.chunks_exact_mut(active.len()).zip(activations.chunks_exact(width)) {
+        } else if columns > 0 {
+            for (to, from) in values.chunks_exact_mut(columns).zip(activations.chunks_exact(width)) {
                 active.pick(from, to);
             }
         }
-        Self { active, values, rows }
+        Self { active, values, rows, columns }
+    }
+
+    /// The given columns of rows x `width` activations, and a last one of ones that stands for the bias.
+    pub fn with_ones(active: Active, activations: &[T], width: usize) -> Self {
+        let (rows, columns) = (activations.len() / width, active.len() + 1);
+        let mut values = Buffer::any(rows * columns);
+        for (to, from) in values.chunks_exact_mut(columns).zip(activations.chunks_exact(width)) {
+            active.pick(from, to);
+            to[columns - 1] = T::ONE;
+        }
+        Self { active, values, rows, columns }
     }
 
     /// As a matrix.
     pub fn matrix(&self) -> Matrix<'_, T> {
-        Matrix::new(&self.values, self.rows, self.active.len())
+        Matrix::new(&self.values, self.rows, self.columns)
     }
 }
 

@@ -9,7 +9,7 @@
 use super::active::{Active, Compact};
 use super::mlp::{LayerSpan, MlpShape};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_parallel, mask, transpose, vectorised};
+use crate::linalg::{Matrix, Real, gemm, gemm_parallel, mask, sum_rows, transpose, vectorised};
 use crate::operation::Seen;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -173,9 +173,7 @@ impl<T: Real> Block<'_, T> {
         };
         for (index, layer) in self.layers.iter().enumerate().rev() {
             let outputs = active.len();
-            let mut bias = vec![T::ZERO; outputs];
-            add_rows(&mut bias, &current);
-            active.add_to(&bias, &mut sum[layer.bias()..layer.end()]);
+            active.add_to(&sum_rows(&current, outputs), &mut sum[layer.bias()..layer.end()]);
             let left = Matrix::new(&current, rows, outputs);
             let weight_sum = &mut sum[layer.start..layer.bias()];
             let Some(below) = index.checked_sub(1).map(|index| &self.hidden[index]) else {

@@ -13,6 +13,18 @@ pub(crate) fn add_rows<T: Real>(sum: &mut [T], rows: &[T]) {
     })
 }
 
+/// The sum of the rows of a matrix, in order.
+pub(crate) fn sum_rows<T: Real>(rows: &[T], width: usize) -> Vec<T> {
+    let mut sum = vec![T::ZERO; width];
+    add_rows(&mut sum, rows);
+    sum
+}
+
+/// Makes every row of a matrix this one.
+pub(crate) fn set_rows<T: Real>(rows: &mut [T], row: &[T]) {
+    rows.chunks_exact_mut(row.len()).for_each(|own| own.copy_from_slice(row));
+}
+
 /// max(v, 0) of every value.
 pub(crate) fn relu<T: Real>(values: &mut [T]) {
     vectorised!({

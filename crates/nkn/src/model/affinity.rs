@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::linalg::buffer::Buffer;
 use crate::linalg::gathered::{Sizes, Term, gather};
 use crate::linalg::outer::{Pair, outer};
-use crate::linalg::{Real, add_rows, swap_leading, transposed_blocks, vectorised};
+use crate::linalg::{Real, sum_rows, swap_leading, transposed_blocks, vectorised};
 use crate::operation::{Operation, Seen, operate};
 use burn::tensor::{Tensor, activation::softmax};
 use rayon::prelude::*;
@@ -303,10 +303,6 @@ impl NonlocalSteps {
 impl Operation<3> for NonlocalSteps {
     type Saved<T: Real> = ();
 
-    fn shape(&self, [state, ..]: [&[usize]; 3]) -> Vec<usize> {
-        state.to_vec()
-    }
-
     fn forward<T: Real>(&self, inputs: [&[T]; 3], _: bool) -> (Vec<T>, ()) {
         let (d, nodes) = (self.d, self.nodes);
         let one = |affinity: &mut Affinity<T>, sample: usize| {
@@ -348,8 +344,7 @@ impl Operation<3> for NonlocalSteps {
         };
         let results = (0..samples).into_par_iter().map_init(|| Affinity::new(nodes), one);
         let (parts, matrices): (Vec<Vec<T>>, Vec<Vec<T>>) = results.unzip();
-        let mut total = vec![T::ZERO; matrices[0].len()];
-        add_rows(&mut total, &matrices.concat());
+        let total = sum_rows(&matrices.concat(), matrices[0].len());
         [Some(swap_leading(&parts.concat(), parts.len(), nodes, d)), Some(total), None]
     }
 }

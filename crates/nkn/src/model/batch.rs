@@ -5,10 +5,10 @@ use super::fno::{Frequencies, Layer};
 use super::geometry::{Geometry, Links};
 use crate::domain::{Domain, Quadrature};
 use crate::field::{Normaliser, Samples};
-use crate::kernel::{Merge, RowTable};
+use crate::kernel::RowTable;
 use crate::operator::{Edges, Plan, Purpose, Update};
 use crate::{Error, Result};
-use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use std::sync::Arc;
 
 /// How a batch is to be prepared.
@@ -20,8 +20,6 @@ pub struct BatchOptions {
     pub device: Device,
     /// Their precision.
     pub dtype: DType,
-    /// Whether samples share kernel rows.
-    pub merge: Merge,
     /// Memory that the evolution may take, in bytes.
     pub budget: f64,
     /// Whether derivatives are wanted.
@@ -31,13 +29,12 @@ pub struct BatchOptions {
 }
 
 impl BatchOptions {
-    /// Single precision, shared rows, 4 GiB, no derivatives.
+    /// Single precision, 4 GiB, no derivatives.
     pub fn new(depth: usize, device: &Device) -> Self {
         Self {
             depth,
             device: device.clone(),
             dtype: DType::F32,
-            merge: Merge::Distinct,
             budget: 4.0 * (1u64 << 30) as f64,
             training: false,
             quadrature: None,
@@ -133,9 +130,6 @@ pub enum Layers {
 pub struct KernelLayers {
     /// kernel rows x (2 dim + 2 kernel fields).
     pub inputs: Tensor<2>,
-    /// With [`Merge::PerSample`]: where each kernel row finds b(x) and b(y) in samples x nodes, so that derivatives
-    /// with respect to the fields reach the kernel.
-    pub positions: Option<(Tensor<1, Int>, Tensor<1, Int>)>,
     /// Graph, rows, depth, order of products.
     pub plan: Arc<Plan>,
 }
@@ -193,13 +187,6 @@ impl Batch {
         Ok(Self { lift_inputs: lift_inputs(&points, &fields, &layers), fields, points, layers, decode })
     }
 
-    /// The same batch with other values of the (normalised) fields, for derivatives with respect to them.
-    pub fn with_fields(mut self, fields: Tensor<3>) -> Self {
-        self.lift_inputs = lift_inputs(&self.points, &fields, &self.layers);
-        self.fields = fields;
-        self
-    }
-
     /// The kernel's part of the batch, if the network has a kernel.
     pub fn kernel(&self) -> Option<&KernelLayers> {
         match &self.layers {
@@ -209,6 +196,7 @@ impl Batch {
     }
 
     /// The same, to change.
+    #[cfg(test)]
     pub fn kernel_mut(&mut self) -> Option<&mut KernelLayers> {
         match &mut self.layers {
             Layers::Kernel(kernel) => Some(kernel),
@@ -230,16 +218,8 @@ impl KernelLayers {
         let seen: Vec<usize> =
             (0..config.fields.len()).filter(|&i| config.kernel_fields.contains(&config.fields[i])).collect();
         let kernel_fields = if seen.is_empty() { Vec::new() } else { interleave(encoded, &seen) };
-        let rows = RowTable::of_fields(edges, samples, &kernel_fields, options.merge);
+        let rows = RowTable::of_fields(edges, samples, &kernel_fields);
         let inputs = rows.inputs(edges, dim, &geometry.coordinates, &kernel_fields);
-        let positions = (options.merge == Merge::PerSample && !seen.is_empty()).then(|| {
-            let (targets, sources) = rows.field_positions(edges);
-            let upload = |values: Vec<i64>| {
-                let length = values.len();
-                Tensor::<1, Int>::from_data(TensorData::new(values, [length]), &options.device)
-            };
-            (upload(targets), upload(sources))
-        });
         let update = match config.kind {
             Kind::Gkn => Update::GraphKernel { activate_last: config.activate_last },
             _ => Update::DiffusionReaction { step: config.time / options.depth as f64 },
@@ -250,11 +230,8 @@ impl KernelLayers {
             purpose.budget -= kernel_bytes(config, dim, kernel_rows, true)?;
         }
         let plan = Plan::new(config.width, options.depth, update, edges.clone(), rows, &purpose);
-        Ok(Self {
-            inputs: options.upload(inputs).reshape([kernel_rows, 2 * (dim + seen.len())]),
-            positions,
-            plan: Arc::new(plan),
-        })
+        let inputs = options.upload(inputs).reshape([kernel_rows, 2 * (dim + seen.len())]);
+        Ok(Self { inputs, plan: Arc::new(plan) })
     }
 }
 
@@ -272,7 +249,7 @@ fn interleave(encoded: &[Vec<f64>], which: &[usize]) -> Vec<f64> {
 }
 
 /// (x, b(x)) of every sample and node; FNO wants the nodes outermost.
-fn lift_inputs(points: &Tensor<2>, fields: &Tensor<3>, layers: &Layers) -> Tensor<2> {
+pub(crate) fn lift_inputs(points: &Tensor<2>, fields: &Tensor<3>, layers: &Layers) -> Tensor<2> {
     let [samples, nodes, count] = fields.dims();
     let [_, dim] = points.dims();
     let points = points.clone().unsqueeze::<3>().expand([samples, nodes, dim]);

@@ -1,11 +1,20 @@
 //! The pointwise layers of image networks: from channels to features, activations, and from features to the rows of a dense layer.
 
 use crate::engine::Engine;
-use crate::linalg::{Real, each_piece, swap_leading, vectorised};
+use crate::linalg::{Real, each_piece, mask, relu as relu_in_place, swap_leading, vectorised};
 use crate::operation::{Operation, Seen, operate};
 use burn::tensor::Tensor;
 use burn::tensor::activation::{relu, tanh};
 use rayon::prelude::*;
+
+/// rows W^T + b: a linear layer with W (outputs x inputs) and b in one vector.
+pub fn affine(rows: Tensor<2>, parameters: Tensor<1>, outputs: usize) -> Tensor<2> {
+    let [_, inputs] = rows.dims();
+    let split = inputs * outputs;
+    let weight = parameters.clone().slice(0..split).reshape([outputs, inputs]);
+    let bias = parameters.slice(split..split + outputs).reshape([1, outputs]);
+    rows.matmul(weight.transpose()) + bias
+}
 
 /// W b(x) + p(x) of images b (nodes x samples x channels): `weight` is d x channels, `place` nodes x d.
 pub fn lift(images: Tensor<3>, weight: Tensor<1>, place: Tensor<1>, engine: Engine) -> Tensor<3> {
@@ -51,52 +60,23 @@ pub fn activate(state: Tensor<3>, activation: Activation, engine: Engine) -> Ten
 #[derive(Debug)]
 struct Activate(Activation);
 
-/// Numbers at a time.
-const PIECE: usize = 1 << 14;
-
-#[inline(always)]
-fn activate_piece<T: Real>(activation: Activation, result: &mut [T], values: &[T]) {
-    match activation {
-        Activation::Relu => {
-            for (r, &v) in result.iter_mut().zip(values) {
-                *r = if v > T::ZERO { v } else { T::ZERO };
-            }
-        }
-        Activation::Tanh => {
-            for (r, &v) in result.iter_mut().zip(values) {
-                *r = v.tanh();
-            }
-        }
-    }
-}
-
-#[inline(always)]
-fn activate_piece_gradients<T: Real>(activation: Activation, result: &mut [T], output: &[T], gradient: &[T]) {
-    match activation {
-        Activation::Relu => {
-            for ((r, &y), &g) in result.iter_mut().zip(output).zip(gradient) {
-                *r = if y > T::ZERO { g } else { T::ZERO };
-            }
-        }
-        Activation::Tanh => {
-            for ((r, &y), &g) in result.iter_mut().zip(output).zip(gradient) {
-                *r = g * (T::ONE - y * y);
-            }
-        }
-    }
-}
+/// Numbers at a time: few enough for the nearest cache.
+const PIECE: usize = 1 << 13;
 
 impl Operation<1> for Activate {
     type Saved<T: Real> = ();
 
-    fn shape(&self, [state]: [&[usize]; 1]) -> Vec<usize> {
-        state.to_vec()
-    }
-
     fn forward<T: Real>(&self, [state]: [&[T]; 1], _: bool) -> (Vec<T>, ()) {
         let result = each_piece(state.len(), PIECE, |index, result| {
-            let values = &state[index * PIECE..index * PIECE + result.len()];
-            vectorised!(activate_piece(self.0, result, values));
+            result.copy_from_slice(&state[index * PIECE..index * PIECE + result.len()]);
+            match self.0 {
+                Activation::Relu => relu_in_place(result),
+                Activation::Tanh => vectorised!({
+                    for value in result {
+                        *value = value.tanh();
+                    }
+                }),
+            }
         });
         (result, ())
     }
@@ -104,7 +84,15 @@ impl Operation<1> for Activate {
     fn backward<T: Real>(&self, Seen { output, gradient, .. }: Seen<T, (), 1>) -> [Option<Vec<T>>; 1] {
         let result = each_piece(output.len(), PIECE, |index, result| {
             let part = index * PIECE..index * PIECE + result.len();
-            vectorised!(activate_piece_gradients(self.0, result, &output[part.clone()], &gradient[part]));
+            result.copy_from_slice(&gradient[part.clone()]);
+            match self.0 {
+                Activation::Relu => mask(result, &output[part]),
+                Activation::Tanh => vectorised!({
+                    for (g, &y) in result.iter_mut().zip(&output[part]) {
+                        *g = *g * (T::ONE - y * y);
+                    }
+                }),
+            }
         });
         [Some(result)]
     }

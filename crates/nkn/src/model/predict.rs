@@ -100,9 +100,9 @@ impl Model {
             let indices: Vec<usize> = (0..count).collect();
             let batch = Batch::on(geometry, &self.config, &samples.select(&indices), options)?;
             let Some(plan) = batch.kernel().map(|kernel| &kernel.plan) else { return Ok(count) };
-            let cost = plan.cost(plan.order, &self.config.purpose(self.space.dim(), options));
-            if cost.seconds / (count as f64) < best.0 {
-                best = (cost.seconds / count as f64, count);
+            let seconds = plan.cost(plan.order).seconds / count as f64;
+            if seconds < best.0 {
+                best = (seconds, count);
             }
             if !plan.streams() {
                 break;

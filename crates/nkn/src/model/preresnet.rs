@@ -8,6 +8,7 @@
 use super::affinity::nonlocal;
 use super::config::Block;
 use super::image::{Network, Pass};
+use super::layers::affine;
 use super::maps::PixelMap;
 use super::multiscale_cnn::maps;
 use super::nkn::pixels as nkn;
@@ -153,5 +154,5 @@ pub(crate) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let state = pass.normalise("norm", state);
     let [_, samples, channels] = state.dims();
     let mean = state.mean_dim(0).reshape([samples, channels]);
-    Ok(pass.linear("dense", mean, network.shape.classes))
+    Ok(affine(mean, pass.parameters.get("dense"), network.shape.classes))
 }

@@ -28,7 +28,7 @@ impl Work {
         };
         let (rows, nodes) = (plan.kernel_rows() as f64, plan.nodes() as f64);
         let kernel = kernel_shape(config, dim)?;
-        let cost = plan.cost(plan.order, &config.purpose(dim, options));
+        let cost = plan.cost(plan.order);
         // The last layer is counted with the assembly, unless K is a number.
         let evaluated = if config.width == 1 { Some(kernel) } else { kernel.hidden() };
         let hidden = evaluated.map_or(0.0, |shape| perceptron(&shape, rows, options.training).0);

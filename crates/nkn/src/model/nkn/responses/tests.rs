@@ -5,11 +5,11 @@ use super::table::{CONSTANT, inputs_of};
 use super::*;
 use crate::domain::{Neighbourhood, Quadrature, connect_pixels};
 use crate::engine::Engine;
-use crate::model::equation::Equation;
 use crate::model::image::{Averages, Norms};
 use crate::model::maps::Mixture;
 use crate::model::parameters::{Group, ParameterTensors};
 use crate::model::{ImageShape, Kind, ModelConfig, Parameters, Space};
+use crate::operator::Equation;
 use crate::seed::Seed;
 use burn::tensor::{DType, Device, TensorData};
 
