@@ -3,7 +3,7 @@
 use crate::domain::{Grid, Quadrature};
 use crate::engine::Engine;
 use crate::field::{NormaliserKind, Samples};
-use crate::model::batch::lift_inputs;
+use crate::model::batch::{KernelLayers, Layers, lift_inputs};
 use crate::model::function::forward;
 use crate::model::parameters::{Group, ParameterTensors};
 use crate::model::{Batch, BatchOptions, Geometry, Kind, ModelConfig, Normalisers, Parameters, Space};
@@ -61,7 +61,7 @@ impl Case {
             BatchOptions { dtype, training, quadrature: Some(quadrature), ..BatchOptions::new(self.depth, &device) };
         let mut batch = Batch::new(&self.config, &self.normalisers, &self.samples, &options).unwrap();
         if let Some(order) = self.order {
-            let kernel = batch.kernel_mut().unwrap();
+            let kernel = kernel_mut(&mut batch).unwrap();
             kernel.plan = Arc::new((*kernel.plan).clone().with_order(order));
         }
         batch
@@ -100,7 +100,7 @@ fn tensors(parameters: &[(String, Vec<f64>)], device: &Device, dtype: DType) -> 
         let data = TensorData::new(values.clone(), [values.len()]);
         (name.clone(), Tensor::from_data(data, (device, dtype)))
     };
-    ParameterTensors::new(parameters.iter().map(upload).collect())
+    ParameterTensors(parameters.iter().map(upload).collect())
 }
 
 fn loss_of(case: &Case, parameters: &ParameterTensors, batch: &Batch, engine: Engine) -> Tensor<1> {
@@ -120,7 +120,7 @@ fn gradients(case: &Case, quadrature: Quadrature, dtype: DType, engine: Engine) 
         let gradient = tensor.grad(&computed).unwrap_or_else(|| panic!("{name} has a gradient"));
         (name.clone(), gradient.into_data().iter::<f64>().collect())
     };
-    parameters.iter().map(gradient).collect()
+    parameters.0.iter().map(gradient).collect()
 }
 
 fn relative(a: &[f64], b: &[f64]) -> f64 {
@@ -161,12 +161,19 @@ fn check_parameters(case: &Case, quadrature: Quadrature) {
     }
 }
 
+fn kernel_mut(batch: &mut Batch) -> Option<&mut KernelLayers> {
+    match &mut batch.layers {
+        Layers::Kernel(kernel) => Some(kernel),
+        Layers::Fourier(_) => None,
+    }
+}
+
 /// The batch with other values of the (normalised) fields, also where the kernel sees them: no two samples may share a kernel row.
 fn with_fields(case: &Case, mut batch: Batch, fields: Tensor<3>) -> Batch {
     batch.lift_inputs = lift_inputs(&batch.points, &fields, &batch.layers);
     batch.fields = fields.clone();
     let ([samples, nodes, _], [_, dim]) = (fields.dims(), batch.points.dims());
-    if let (Some(layers), false) = (batch.kernel_mut(), case.config.kernel_fields.is_empty()) {
+    if let (Some(layers), false) = (kernel_mut(&mut batch), case.config.kernel_fields.is_empty()) {
         let plan = &layers.plan;
         let rows = plan.kernel_rows();
         assert_eq!(rows, samples * plan.edges());
@@ -174,7 +181,7 @@ fn with_fields(case: &Case, mut batch: Batch, fields: Tensor<3>) -> Batch {
         let (mut targets, mut sources) = (vec![0i64; rows], vec![0i64; rows]);
         for (edge, (target, source, _)) in plan.edge_list().into_iter().enumerate() {
             for sample in 0..samples {
-                let row = plan.kernel_row(edge, sample);
+                let row = plan.rows.row(edge, sample);
                 targets[row] = (sample * nodes) as i64 + i64::from(target);
                 sources[row] = (sample * nodes) as i64 + i64::from(source);
             }
@@ -368,7 +375,7 @@ fn a_small_budget_gives_the_same_prediction() {
         let parameters = tensors(&case.parameters(), &Device::flex(), DType::F64);
         let output = |budget: f64, order: Order| -> Vec<f64> {
             let mut batch = case.batch(Quadrature::Mean, false, DType::F64);
-            let kernel = batch.kernel_mut().unwrap();
+            let kernel = kernel_mut(&mut batch).unwrap();
             let mut plan = (*kernel.plan).clone().with_order(order);
             plan.purpose.budget = budget;
             kernel.plan = Arc::new(plan);

@@ -301,7 +301,7 @@ fn all_networks() -> Vec<Network> {
 }
 
 fn tensors(parameters: &Parameters, from: &[Tensor<1>]) -> ParameterTensors {
-    ParameterTensors::new(parameters.groups.iter().map(|g| g.name.clone()).zip(from.iter().cloned()).collect())
+    ParameterTensors(parameters.groups.iter().map(|g| g.name.clone()).zip(from.iter().cloned()).collect())
 }
 
 /// Whole networks in training: every group of parameters. (Affinities are given, so the networks that make them from parameters are

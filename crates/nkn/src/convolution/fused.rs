@@ -64,16 +64,6 @@ impl Summation {
         blocks
     }
 
-    /// The bias's place among the inputs.
-    fn bias_place(&self) -> Option<usize> {
-        self.bias.then_some(2)
-    }
-
-    /// The residual's place among the inputs.
-    fn residual_place(&self) -> Option<usize> {
-        self.residual.then_some(2 + usize::from(self.bias))
-    }
-
     fn samples<T>(&self, input: &[T]) -> usize {
         input.len() / (self.shape.side * self.shape.side * self.shape.inputs)
     }
@@ -168,8 +158,7 @@ impl<const N: usize> Operation<N> for Summation {
 
     fn forward<T: Real>(&self, inputs_seen: [&[T]; N], _: bool) -> (Vec<T>, ()) {
         let (input, weight) = (inputs_seen[0], inputs_seen[1]);
-        let bias = self.bias_place().map(|place| inputs_seen[place]);
-        let residual = self.residual_place().map(|place| inputs_seen[place]);
+        let (bias, residual) = (self.bias.then(|| inputs_seen[2]), self.residual.then(|| inputs_seen[N - 1]));
         let Convolution { side, filter, inputs, outputs, .. } = self.shape;
         let samples = self.samples(input);
         let side_out = self.shape.side_out();
@@ -205,7 +194,7 @@ impl<const N: usize> Operation<N> for Summation {
         let derivative = |place: usize| match place {
             0 => self.input_gradient(inputs[1], gradient, samples),
             1 => self.weight_gradient(inputs[0], gradient, samples),
-            _ if Some(place) == self.bias_place() => bias_gradient(gradient, self.shape.outputs),
+            2 if self.bias => bias_gradient(gradient, self.shape.outputs),
             _ => copied(gradient),
         };
         std::array::from_fn(|place| wanted[place].then(|| derivative(place)))

@@ -9,7 +9,7 @@
 use super::active::{Active, Compact};
 use super::mlp::{LayerSpan, MlpShape};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, gemm, gemm_parallel, mask, sum_rows, transpose, vectorised};
+use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_parallel, mask, sum_rows, transpose, vectorised};
 use crate::operation::Seen;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -134,14 +134,7 @@ fn sum_in_order<T: Real>(vectors: Vec<Vec<T>>, length: usize) -> Vec<T> {
     let rest: Vec<Vec<T>> = vectors.collect();
     const PIECE: usize = 1 << 14;
     sum.par_chunks_mut(PIECE).enumerate().for_each(|(index, piece)| {
-        vectorised!({
-            for vector in &rest {
-                let other = &vector[index * PIECE..index * PIECE + piece.len()];
-                for (s, o) in piece.iter_mut().zip(other) {
-                    *s += *o;
-                }
-            }
-        })
+        rest.iter().for_each(|vector| add_rows(piece, &vector[index * PIECE..index * PIECE + piece.len()]));
     });
     sum
 }

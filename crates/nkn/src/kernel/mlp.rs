@@ -40,23 +40,17 @@ impl LayerSpan {
 impl MlpShape {
     /// A perceptron with these widths, input and output included, and a linear last layer.
     pub fn new(name: &str, widths: &[usize]) -> Result<Self> {
+        let refuse = |expected: String, hint: &str| {
+            Err(Error::invalid(format!("widths of the {name} network"), expected, format!("{widths:?}"), hint))
+        };
         if widths.len() < 2 || widths.contains(&0) {
-            return Err(Error::invalid(
-                format!("widths of the {name} network"),
-                "at least two widths, each 1 or more",
-                format!("{widths:?}"),
-                "give one positive number per hidden layer",
-            ));
+            return refuse("at least two widths, each 1 or more".into(), "give one positive number per hidden layer");
         }
         let layer = |pair: &[usize]| pair[0].checked_add(1)?.checked_mul(pair[1]);
         let count = widths.windows(2).try_fold(0usize, |sum, pair| sum.checked_add(layer(pair)?));
         if count.is_none_or(|count| count > MOST_PARAMETERS) {
-            return Err(Error::invalid(
-                format!("widths of the {name} network"),
-                format!("at most {MOST_PARAMETERS} parameters"),
-                format!("{widths:?}"),
-                "the last width of a kernel is the square of model.width: lower that, or the hidden widths",
-            ));
+            let hint = "the last width of a kernel is the square of model.width: lower that, or the hidden widths";
+            return refuse(format!("at most {MOST_PARAMETERS} parameters"), hint);
         }
         Ok(Self { widths: widths.to_vec(), activate_last: false })
     }

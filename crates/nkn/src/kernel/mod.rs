@@ -9,5 +9,5 @@ mod rows;
 pub(crate) use active::{Active, Compact};
 pub(crate) use fused::evaluate;
 pub use mlp::{MlpShape, init_linear};
-pub use perceptron::mlp;
+pub use perceptron::{affine, mlp};
 pub use rows::RowTable;

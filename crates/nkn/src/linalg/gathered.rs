@@ -5,9 +5,6 @@
 //! over the neighbours: of a convolution the blocks depend on the displacement alone. Collecting the neighbours' states for one large product would
 //! copy each state once per neighbour; here the sums stay in registers while the neighbours pass by.
 
-// Rows and vectors of a tile are counted by constants, so that the loops over them are unrolled and the sums stay in registers.
-#![allow(clippy::needless_range_loop)]
-
 use super::Real;
 use super::tile::{Factors, accumulate, add_to, in_tiles, nothing, prefetch};
 use pulp::{Simd, WithSimd};
@@ -46,25 +43,17 @@ impl Merged {
     fn set(&mut self, first: &[Term], second: &[Term]) {
         self.both.clear();
         self.only.iter_mut().for_each(Vec::clear);
-        let (mut a, mut b) = (first.iter().peekable(), second.iter().peekable());
-        loop {
-            match (a.peek(), b.peek()) {
-                (Some(x), Some(y)) if x.states == y.states => {
-                    self.both.push((x.states, x.block, y.block));
-                    a.next();
-                    b.next();
-                }
-                (Some(x), y) if y.is_none_or(|y| x.states < y.states) => {
-                    self.only[0].push(**x);
-                    a.next();
-                }
-                (_, Some(y)) => {
-                    self.only[1].push(**y);
-                    b.next();
-                }
-                _ => break,
+        let mut second = second.iter().peekable();
+        for x in first {
+            while let Some(y) = second.next_if(|y| y.states < x.states) {
+                self.only[1].push(*y);
+            }
+            match second.next_if(|y| y.states == x.states) {
+                Some(y) => self.both.push((x.states, x.block, y.block)),
+                None => self.only[0].push(*x),
             }
         }
+        self.only[1].extend(second);
     }
 }
 
@@ -290,7 +279,7 @@ impl ByTwo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::{assert_close, test_values as values};
+    use crate::linalg::fixtures::{assert_close, test_values as values};
 
     fn all_sizes<T: Real>(tolerance: f64) {
         for (rows, columns) in [(16, 16), (3, 16), (16, 32), (32, 32), (64, 64), (5, 7), (32, 64), (20, 48), (1, 8)] {

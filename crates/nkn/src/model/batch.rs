@@ -3,9 +3,10 @@
 use super::config::{Kind, ModelConfig};
 use super::fno::{Frequencies, Layer};
 use super::geometry::{Geometry, Links};
+use super::parameters::kernel_shape;
 use crate::domain::{Domain, Quadrature};
 use crate::field::{Normaliser, Samples};
-use crate::kernel::RowTable;
+use crate::kernel::{MlpShape, RowTable};
 use crate::operator::{Edges, Plan, Purpose, Update};
 use crate::{Error, Result};
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -47,27 +48,9 @@ impl BatchOptions {
     }
 }
 
-impl ModelConfig {
-    /// What the order of the products is chosen for.
-    pub(super) fn purpose(&self, dim: usize, options: &BatchOptions) -> Purpose {
-        Purpose {
-            features: self.feature_width(dim),
-            hidden_flops: super::parameters::kernel_shape(self, dim)
-                .ok()
-                .and_then(|shape| shape.hidden())
-                .map_or(0.0, |hidden| hidden.flops()),
-            // A number K comes from the whole perceptron, whose last layer is linear.
-            rectified: self.width > 1 && !self.kernel.is_empty(),
-            training: options.training,
-            nodes_first: false,
-            budget: options.budget,
-        }
-    }
-}
-
 /// What the kernel network holds besides its features, in bytes of single precision: its inputs and, in training, its other hidden layers.
 pub(super) fn kernel_bytes(config: &ModelConfig, dim: usize, rows: usize, training: bool) -> Result<f64> {
-    let shape = super::parameters::kernel_shape(config, dim)?;
+    let shape = kernel_shape(config, dim)?;
     let inputs = shape.inputs();
     let layers = if config.width == 1 { shape.layers() } else { shape.hidden().map_or(Vec::new(), |s| s.layers()) };
     let below = layers.iter().rev().skip(1).map(|layer| layer.outputs).sum::<usize>();
@@ -194,15 +177,6 @@ impl Batch {
             Layers::Fourier(_) => None,
         }
     }
-
-    /// The same, to change.
-    #[cfg(test)]
-    pub fn kernel_mut(&mut self) -> Option<&mut KernelLayers> {
-        match &mut self.layers {
-            Layers::Kernel(kernel) => Some(kernel),
-            Layers::Fourier(_) => None,
-        }
-    }
 }
 
 impl KernelLayers {
@@ -225,10 +199,18 @@ impl KernelLayers {
             _ => Update::DiffusionReaction { step: config.time / options.depth as f64 },
         };
         let kernel_rows = rows.rows();
-        let mut purpose = config.purpose(dim, options);
-        if options.training {
-            purpose.budget -= kernel_bytes(config, dim, kernel_rows, true)?;
-        }
+        let shape = kernel_shape(config, dim)?;
+        let hidden = shape.hidden();
+        let held = if options.training { kernel_bytes(config, dim, kernel_rows, true)? } else { 0.0 };
+        let purpose = Purpose {
+            // A number K comes from the whole perceptron, whose last layer is linear.
+            features: if config.width == 1 { 1 } else { hidden.as_ref().map_or(shape.inputs(), MlpShape::outputs) },
+            hidden_flops: hidden.map_or(0.0, |hidden| hidden.flops()),
+            rectified: config.width > 1 && !config.kernel.is_empty(),
+            training: options.training,
+            nodes_first: false,
+            budget: options.budget - held,
+        };
         let plan = Plan::new(config.width, options.depth, update, edges.clone(), rows, &purpose);
         let inputs = options.upload(inputs).reshape([kernel_rows, 2 * (dim + seen.len())]);
         Ok(Self { inputs, plan: Arc::new(plan) })

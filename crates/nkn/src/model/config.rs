@@ -283,14 +283,6 @@ impl ModelConfig {
             (Kind::Preresnet, Block::Nkn) => format!("PreResNet-20 with {depth} NKN steps{radius}"),
         }
     }
-
-    /// The width of what the assembly multiplies with the kernel's last layer: its last hidden layer, or, when K is a number, K.
-    pub(crate) fn feature_width(&self, dim: usize) -> usize {
-        if self.width == 1 {
-            return 1;
-        }
-        self.kernel.last().copied().unwrap_or(2 * (dim + self.kernel_fields.len()))
-    }
 }
 
 #[cfg(test)]

@@ -3,10 +3,9 @@
 use super::batch::{Batch, KernelLayers, Layers};
 use super::config::{Kind, ModelConfig};
 use super::fno;
-use super::layers::affine;
 use super::parameters::{ParameterTensors, kernel_shape, reaction_shape};
 use crate::engine::Engine;
-use crate::kernel::mlp;
+use crate::kernel::{affine, mlp};
 use crate::operator::{Equation, evolve_streamed};
 use crate::{Error, Result};
 use burn::tensor::Tensor;

@@ -1,7 +1,8 @@
 //! A network on images: its parameters, and the way from a batch of images to the scores of the classes.
 
 use super::config::{Block, Kind, ModelConfig};
-use super::layers::{affine, flatten};
+use super::layers::flatten;
+use super::maps::PixelMap;
 use super::nkn::pixels as nkn;
 use super::nkn::responses::ByResponses;
 use super::parameters::{Group, ParameterTensors};
@@ -11,7 +12,7 @@ use super::{cnn, multiscale_cnn, nnn, preresnet};
 use crate::Result;
 use crate::convolution::{Convolution, Normalisation, Statistics, normalise};
 use crate::engine::Engine;
-use crate::kernel::{MlpShape, init_linear};
+use crate::kernel::{MlpShape, affine, init_linear};
 use crate::seed::{Seed, uniform};
 use burn::tensor::{Tensor, activation::relu};
 use std::collections::{BTreeMap, HashMap};
@@ -190,6 +191,15 @@ impl Pass<'_> {
         let [length] = parameters.dims();
         let rows = relu(affine(rows, parameters.clone().slice(0..split), hidden));
         affine(rows, parameters.slice(split..length), self.network.shape.classes)
+    }
+
+    /// [`Self::head`] of a state at the images' resolution, interpolated to the training's.
+    pub(crate) fn interpolated_head(&self, mut state: Tensor<3>) -> Tensor<2> {
+        let trained = self.network.shape.side;
+        if self.side != trained {
+            state = PixelMap::bilinear(self.side, trained).apply(state, self.engine);
+        }
+        self.head(state)
     }
 
     /// Batch normalisation and ReLU.

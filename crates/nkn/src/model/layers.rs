@@ -7,15 +7,6 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::{relu, tanh};
 use rayon::prelude::*;
 
-/// rows W^T + b: a linear layer with W (outputs x inputs) and b in one vector.
-pub fn affine(rows: Tensor<2>, parameters: Tensor<1>, outputs: usize) -> Tensor<2> {
-    let [_, inputs] = rows.dims();
-    let split = inputs * outputs;
-    let weight = parameters.clone().slice(0..split).reshape([outputs, inputs]);
-    let bias = parameters.slice(split..split + outputs).reshape([1, outputs]);
-    rows.matmul(weight.transpose()) + bias
-}
-
 /// W b(x) + p(x) of images b (nodes x samples x channels): `weight` is d x channels, `place` nodes x d.
 pub fn lift(images: Tensor<3>, weight: Tensor<1>, place: Tensor<1>, engine: Engine) -> Tensor<3> {
     let [nodes, samples, channels] = images.dims();

@@ -115,7 +115,7 @@ impl Parameters {
             let data = TensorData::new(group.values.clone(), [group.values.len()]);
             (group.name.clone(), Tensor::from_data(data, (device, dtype)))
         };
-        ParameterTensors { groups: self.groups.iter().map(upload).collect() }
+        ParameterTensors(self.groups.iter().map(upload).collect())
     }
 }
 
@@ -182,14 +182,22 @@ fn function_groups(config: &ModelConfig, dim: usize, depth: usize) -> Result<Vec
         groups.push(Group::perceptron("head", &head_shape(config)?));
         return Ok(groups);
     }
-    groups.push(Group::perceptron("kernel", &kernel_shape(config, dim)?));
-    groups.push(match config.kind {
-        Kind::Gkn => Group::new("root", vec![("root".into(), vec![d, d])]),
-        _ => Group::perceptron("reaction", &reaction_shape(config, dim)?),
-    });
-    groups.push(Group::new("source", vec![("source".into(), vec![d])]));
+    groups.extend(equation_groups(config, dim, "")?);
     groups.push(Group::linear("project", d, 1));
     Ok(groups)
+}
+
+/// Kernel, reaction and source of an equation; their names begin with the prefix.
+pub(crate) fn equation_groups(config: &ModelConfig, dim: usize, prefix: &str) -> Result<[Group; 3]> {
+    let (d, name) = (config.width, |part: &str| format!("{prefix}{part}"));
+    Ok([
+        Group::perceptron(&name("kernel"), &kernel_shape(config, dim)?),
+        match config.kind {
+            Kind::Gkn => Group::new("root", vec![("root".into(), vec![d, d])]),
+            _ => Group::perceptron(&name("reaction"), &reaction_shape(config, dim)?),
+        },
+        Group::new(&name("source"), vec![(name("source"), vec![d])]),
+    ])
 }
 
 /// As PyTorch draws linear layers; the source starts at zero (of GKN with one feature, at one). Spectral weights start as in the published
@@ -228,34 +236,20 @@ pub(crate) fn reaction_shape(config: &ModelConfig, dim: usize) -> Result<MlpShap
     MlpShape::new("reaction", &[&[dim], config.reaction.as_slice(), &[outputs]].concat())
 }
 
-/// The groups on a device, by name.
+/// The groups on a device: their names and tensors, in order.
 #[derive(Clone, Debug)]
-pub struct ParameterTensors {
-    groups: Vec<(String, Tensor<1>)>,
-}
+pub struct ParameterTensors(pub(crate) Vec<(String, Tensor<1>)>);
 
 impl ParameterTensors {
-    /// Names and tensors.
-    #[cfg(test)]
-    pub fn new(groups: Vec<(String, Tensor<1>)>) -> Self {
-        Self { groups }
-    }
-
     /// The tensor of a group.
     pub fn get(&self, name: &str) -> Tensor<1> {
-        let found = self.groups.iter().find(|(group, _)| group == name);
+        let found = self.0.iter().find(|(group, _)| group == name);
         found.unwrap_or_else(|| panic!("the network has no group {name}")).1.clone()
     }
 
     /// Marks all groups as variables to differentiate by.
     pub fn require_grad(self) -> Self {
-        let groups = self.groups.into_iter();
-        Self { groups: groups.map(|(name, tensor)| (name, tensor.require_grad())).collect() }
-    }
-
-    /// Names and tensors, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &(String, Tensor<1>)> {
-        self.groups.iter()
+        Self(self.0.into_iter().map(|(name, tensor)| (name, tensor.require_grad())).collect())
     }
 }
 

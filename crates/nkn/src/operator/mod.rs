@@ -10,7 +10,7 @@ pub use edges::Edges;
 pub use integral::{Integral, pointwise};
 pub use plan::{Order, Plan, Purpose, Update};
 
-use crate::kernel::MlpShape;
+use crate::kernel::{MlpShape, affine};
 use crate::linalg::Real;
 use crate::operation::{Operation, Seen, operate};
 use burn::tensor::Tensor;
@@ -35,11 +35,8 @@ pub struct Equation {
 impl Equation {
     /// The kernel's blocks K = W phi + b, one per kernel row, d x d row by row.
     pub fn blocks(&self) -> Tensor<2> {
-        let ([_, features], [d]) = (self.features.dims(), self.source.dims());
-        let split = d * d * features;
-        let weight = self.last_layer.clone().slice(0..split).reshape([d * d, features]);
-        let bias = self.last_layer.clone().slice(split..split + d * d).reshape([1, d * d]);
-        self.features.clone().matmul(weight.transpose()) + bias
+        let [d] = self.source.dims();
+        affine(self.features.clone(), self.last_layer.clone(), d * d)
     }
 }
 

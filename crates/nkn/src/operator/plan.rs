@@ -185,9 +185,4 @@ impl Plan {
     pub(crate) fn users(&self) -> &Groups {
         self.users.get_or_init(|| self.rows.users())
     }
-
-    /// The kernel row that a sample uses on an edge.
-    pub fn kernel_row(&self, edge: usize, sample: usize) -> usize {
-        self.rows.row(edge, sample)
-    }
 }

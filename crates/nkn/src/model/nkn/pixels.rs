@@ -19,7 +19,7 @@ use crate::kernel::{RowTable, mlp};
 use crate::model::image::{Averages, Network, Norms, Pass, head_group};
 use crate::model::layers::lift;
 use crate::model::maps::PixelMap;
-use crate::model::parameters::{Group, ParameterTensors, kernel_shape, reaction_shape};
+use crate::model::parameters::{Group, ParameterTensors, equation_groups, kernel_shape, reaction_shape};
 use crate::operator::{Equation, Plan, Purpose, Update};
 use burn::tensor::{Tensor, TensorData};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub type GraphKey = (usize, usize, usize, bool);
 /// The edges of an image with what the kernel and the reaction see.
 #[derive(Debug)]
 pub struct Graph {
-    plan: Arc<Plan>,
+    pub(super) plan: Arc<Plan>,
     edges: Vec<f32>,
     points: Vec<f32>,
 }
@@ -40,26 +40,12 @@ impl Graph {
     pub fn side(&self) -> usize {
         self.plan.nodes().isqrt()
     }
-
-    pub(crate) fn plan(&self) -> &Plan {
-        &self.plan
-    }
-}
-
-/// Kernel, reaction and source of one step's equation.
-pub(crate) fn equation(network: &Network, prefix: &str) -> Result<Vec<Group>> {
-    let name = |part: &str| format!("{prefix}{part}");
-    Ok(vec![
-        Group::perceptron(&name("kernel"), &kernel_shape(&network.config, 2)?),
-        Group::perceptron(&name("reaction"), &reaction_shape(&network.config, 2)?),
-        Group::new(&name("source"), vec![(name("source"), vec![network.config.width])]),
-    ])
 }
 
 pub(crate) fn layout(network: &Network) -> Result<Vec<Group>> {
     let d = network.config.width;
     let mut groups = vec![Group::linear("lift", 2 + network.shape.channels, d)];
-    groups.extend(equation(network, "")?);
+    groups.extend(equation_groups(&network.config, 2, "")?);
     groups.push(Group::linear("project", d, d));
     groups.push(head_group(network)?);
     Ok(groups)

@@ -9,7 +9,7 @@ use super::scaled_adjoint;
 use super::streamed::advance;
 use super::{Gradients, Inputs, Saved, States, by_node_or_shared, from_nodes_first, nodes_first, pieces, reaction_of};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::small::{Product, Target, multiply};
+use crate::linalg::small::{Product, multiply};
 use crate::linalg::{Matrix, Real, gemm, relu, set_rows, sum_rows, transposed_blocks, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
@@ -52,8 +52,10 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
                         users: users.of(row),
                         states: at(y),
                         minus: is_difference.then(|| at(x)),
+                        sum: Some((next, T::ONE)),
+                        copy: None,
                     };
-                    multiply(d, &product, Target { sum: Some((next, T::ONE)), copy: None }, scratch);
+                    multiply(d, product, scratch);
                 }
             }
             advance(plan, at(x), next);
@@ -116,9 +118,10 @@ fn send<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T], scaled: &[T], sent: 
                         users: plan.users().of(row),
                         states: own,
                         minus: None,
+                        sum: is_difference.then_some((&mut *adjoint, -T::ONE)),
+                        copy: Some(&mut *sent),
                     };
-                    let sum = is_difference.then_some((&mut *adjoint, -T::ONE));
-                    multiply(d, &product, Target { sum, copy: Some(&mut *sent) }, scratch);
+                    multiply(d, product, scratch);
                 }
             }
         },

@@ -1,11 +1,7 @@
-//! Prediction features first, for kernels that are too many to be formed: K is linear in the kernel network's last hidden layer phi,
-//! K_ij = sum_p W_ijp phi_p + b_ij, so
+//! Prediction features first, as [`contracted`](super::contracted) derives it, for kernels that are too many to be formed.
 //!
-//! sum_y w K (h(y) - h(x)) = W Z + b s  with  Z_pj = sum_y w phi_p (h_j(y) - h_j(x)),  s_j = sum_y w (h_j(y) - h_j(x)),
-//!
-//! and W is applied once per node and sample instead of once per kernel row. Nodes go through in groups. The features of a
-//! group are evaluated for the group alone, without the units that are off on all of it; they are kept as long as the memory budget
-//! lasts, and evaluated again in every layer beyond that.
+//! Nodes go through in groups. The features of a group are evaluated for the group alone, without the units that are off on all of it; they are
+//! kept as long as the memory budget lasts, and evaluated again in every layer beyond that.
 
 use super::last_layer::{Layout, transposed};
 use super::{States, reaction_of};
