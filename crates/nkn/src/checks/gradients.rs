@@ -388,6 +388,30 @@ fn a_small_budget_gives_the_same_prediction() {
     }
 }
 
+/// In the midst of derivatives a streamed prediction is the same numbers, and what went into it gets no derivative.
+#[test]
+fn a_streamed_prediction_ends_the_graph() {
+    let case = Case::new(Kind::Nkn, true, Quadrature::Mean, 2);
+    let predict = |device: &Device, parameters: &ParameterTensors| {
+        let quadrature = Some(Quadrature::Mean);
+        let options = BatchOptions { dtype: DType::F64, quadrature, ..BatchOptions::new(case.depth, device) };
+        let mut batch = Batch::new(&case.config, &case.normalisers, &case.samples, &options).unwrap();
+        let kernel = kernel_mut(&mut batch).unwrap();
+        kernel.plan = Arc::new((*kernel.plan).clone().with_order(Order::Contracted));
+        assert!(kernel.plan.streams());
+        forward(&case.config, parameters, &batch, Engine::Automatic).unwrap()
+    };
+    let (plain, autodiff) = (Device::flex(), Device::flex().autodiff());
+    let constant = tensors(&case.parameters(), &plain, DType::F64);
+    let tracked = tensors(&case.parameters(), &autodiff, DType::F64).require_grad();
+    let output = predict(&autodiff, &tracked);
+    let values = |tensor: &Tensor<2>| tensor.to_data().iter::<f64>().collect::<Vec<f64>>();
+    assert_eq!(values(&output), values(&predict(&plain, &constant)));
+    let gradients = output.sum().backward();
+    assert!(tracked.get("project").grad(&gradients).is_some());
+    assert!(["lift", "kernel", "reaction", "source"].iter().all(|name| tracked.get(name).grad(&gradients).is_none()));
+}
+
 /// A geometry serves many batches: each is what it would be with a geometry of its own, to the bit, on the training's domain and elsewhere.
 #[test]
 fn a_geometry_is_made_once() {

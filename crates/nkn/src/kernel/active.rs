@@ -156,6 +156,7 @@ impl Active {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::gemm;
 
     #[test]
     fn restricting_and_adding_back() {
@@ -174,6 +175,23 @@ mod tests {
         let mut sum = vec![0.0; 12];
         compact.active.add_block_to(&other, &block, &mut sum, 3);
         assert_eq!(sum, [0.0, 0.0, 0.0, 3.0, 0.0, 5.0, 0.0, 0.0, 0.0, 9.0, 0.0, 11.0]);
+    }
+
+    /// With the column of ones the bias is a further row of the weight, and what is left out changes nothing.
+    #[test]
+    fn ones_stand_for_the_bias() {
+        let activations = [0.0, 1.0, 0.0, 0.5, 0.0, 2.0, 0.0, 3.0, 0.0, 0.0, 0.0, 0.25];
+        let (weight, bias) = ([9.0, 2.0, 9.0, -4.0], 0.5);
+        let expected: Vec<f64> =
+            activations.chunks(4).map(|row| row.iter().zip(&weight).map(|(a, w)| a * w).sum::<f64>() + bias).collect();
+        for active in [Active::of(&activations, 4), Active::all(4)] {
+            let column: Vec<f64> = active.columns().map(|c| weight[c]).chain([bias]).collect();
+            let compact = Compact::with_ones(active, &activations, 4);
+            assert_eq!((compact.rows, compact.columns), (3, column.len()));
+            let mut result = vec![0.0; 3];
+            gemm(&mut result, 0.0, 1.0, compact.matrix(), Matrix::new(&column, column.len(), 1));
+            assert_eq!(result, expected);
+        }
     }
 
     #[test]

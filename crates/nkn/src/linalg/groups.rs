@@ -29,3 +29,22 @@ impl Groups {
         &self.members[self.offsets[group]..self.offsets[group + 1]]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Nothing is lost, nothing is in two groups, and the order within a group is that of the pairs.
+        #[test]
+        fn groups_are_what_a_filter_finds(of in prop::collection::vec(0usize..7, 0..60), empty in 0usize..3) {
+            let pairs = of.iter().copied().zip((0..).map(|member| 3 * member));
+            let groups = Groups::new(7 + empty, pairs.clone());
+            for group in 0..7 + empty {
+                let found: Vec<u32> = pairs.clone().filter(|pair| pair.0 == group).map(|pair| pair.1).collect();
+                prop_assert_eq!(groups.of(group), found);
+            }
+        }
+    }
+}

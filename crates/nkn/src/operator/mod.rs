@@ -57,9 +57,9 @@ pub fn evolve_streamed(
     (reaction, source): (Tensor<2>, Tensor<1>),
     plan: Arc<Plan>,
 ) -> Tensor<3> {
-    let (kernel, kernel_inputs) = (kernel.into_dispatch(), kernel_inputs.into_dispatch());
-    let inputs = [initial.into_dispatch(), kernel, kernel_inputs, reaction.into_dispatch(), source.into_dispatch()];
-    operate(inputs, Streamed { plan, hidden })
+    let (kernel, kernel_inputs) = (kernel.detach().into_dispatch(), kernel_inputs.detach().into_dispatch());
+    let (reaction, source) = (reaction.detach().into_dispatch(), source.detach().into_dispatch());
+    operate([initial.detach().into_dispatch(), kernel, kernel_inputs, reaction, source], Streamed { plan, hidden })
 }
 
 /// From h_0 to h_L as one operation with one adjoint; its inputs are h_0 and the fields of [`Equation`].

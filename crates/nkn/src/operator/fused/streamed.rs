@@ -88,7 +88,7 @@ impl Operation<5> for Streamed {
         (states.finish(plan).0, ())
     }
 
-    /// A prediction has none.
+    /// A prediction has none: its inputs come detached.
     fn backward<T: Real>(&self, _: Seen<T, (), 5>) -> [Option<Vec<T>>; 5] {
         [const { None }; 5]
     }
