@@ -32,10 +32,7 @@ fn product<T: Real>(blocks: usize) -> Product<T> {
 }
 
 /// What the forward pass leaves for the backward pass: the active columns of every hidden layer, block by block.
-#[derive(Debug)]
-pub struct Hidden<T: Real> {
-    blocks: Vec<Vec<Compact<T>>>,
-}
+pub(super) type Hidden<T> = Vec<Vec<Compact<T>>>;
 
 /// The output alone.
 pub(crate) fn evaluate<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T]) -> Vec<T> {
@@ -80,7 +77,7 @@ pub fn forward<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T], keep: bool)
             if keep { hidden } else { Vec::new() }
         })
         .collect();
-    (output, Hidden { blocks })
+    (output, blocks)
 }
 
 /// Derivatives with respect to the parameters, and to the input rows if they are wanted.
@@ -109,7 +106,7 @@ pub fn backward<T: Real>(shape: &MlpShape, seen: Seen<T, Hidden<T>, 2>) -> [Opti
                     layers: &layers,
                     x: &x[span(&here, shape.inputs())],
                     parameters,
-                    hidden: &hidden.blocks[start / block],
+                    hidden: &hidden[start / block],
                     output: &output[span(&here, shape.outputs())],
                     product: product(rows.div_ceil(block)),
                 };

@@ -80,13 +80,12 @@ impl MlpShape {
     /// The layers in order.
     pub fn layers(&self) -> Vec<LayerSpan> {
         let mut start = 0;
-        let mut layers = Vec::new();
-        for pair in self.widths.windows(2) {
+        let layer = |pair: &[usize]| {
             let layer = LayerSpan { inputs: pair[0], outputs: pair[1], start };
             start = layer.end();
-            layers.push(layer);
-        }
-        layers
+            layer
+        };
+        self.widths.windows(2).map(layer).collect()
     }
 
     /// Number of parameters.
@@ -101,11 +100,10 @@ impl MlpShape {
 
     /// Random parameters: uniform in ±1/sqrt(inputs) for weights and biases, as PyTorch's `Linear` draws them.
     pub fn init(&self, seed: Seed) -> Vec<f32> {
-        let mut values = Vec::with_capacity(self.parameters());
-        for (index, layer) in self.layers().iter().enumerate() {
-            values.extend(init_linear(layer.inputs, layer.outputs, seed.derive("layer", index as u64)));
-        }
-        values
+        let layers = self.layers().into_iter().zip(0..);
+        layers
+            .flat_map(|(layer, index)| init_linear(layer.inputs, layer.outputs, seed.derive("layer", index)))
+            .collect()
     }
 }
 

@@ -282,13 +282,8 @@ impl NonlocalSteps {
             let mut difference = vec![T::ZERO; count * d];
             affinity.times(&weighted, d, &mut difference);
             difference.iter_mut().zip(&h).for_each(|(value, &h)| *value -= h);
-            gather(
-                sizes,
-                &[Term { states: 0, block: 0 }],
-                &difference,
-                &transposed_blocks(d, matrix),
-                &mut h[..count * d],
-            );
+            let (term, matrix) = (Term { states: 0, block: 0 }, transposed_blocks(d, matrix));
+            gather(sizes, &[term], &difference, &matrix, &mut h[..count * d]);
             difference
         };
         let differences = matrices.chunks_exact(d * d).map(step).collect();

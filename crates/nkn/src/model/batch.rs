@@ -133,20 +133,14 @@ impl Batch {
     pub fn on(geometry: &Geometry, config: &ModelConfig, samples: &Samples, options: &BatchOptions) -> Result<Self> {
         let (nodes, count) = (geometry.nodes(), samples.count());
         if count == 0 || nodes == 0 || options.depth == 0 {
-            return Err(Error::invalid(
-                "batch",
-                "at least one sample, one node and one layer",
-                format!("{count} samples, {nodes} nodes, depth {}", options.depth),
-                "check the data and the depth",
-            ));
+            let expected = "at least one sample, one node and one layer";
+            let got = format!("{count} samples, {nodes} nodes, depth {}", options.depth);
+            return Err(Error::invalid("batch", expected, got, "check the data and the depth"));
         }
         if nodes != samples.nodes() {
-            return Err(Error::invalid(
-                "samples of a batch",
-                format!("{nodes} nodes, as the geometry has"),
-                samples.nodes(),
-                "make a geometry for their own domain",
-            ));
+            let expected = format!("{nodes} nodes, as the geometry has");
+            let hint = "make a geometry for their own domain";
+            return Err(Error::invalid("samples of a batch", expected, samples.nodes(), hint));
         }
         let encode = |(name, normaliser): (&String, &Normaliser)| Ok(normaliser.encode(&samples.field(name)?.values));
         let encoded: Vec<Vec<f64>> = config.fields.iter().zip(&*geometry.fields).map(encode).collect::<Result<_>>()?;

@@ -237,15 +237,10 @@ impl ModelConfig {
             let hint = "give the network an input; left out, it takes all fields of the data";
             return Err(Error::invalid("model.fields", "at least one input field", "none", hint));
         }
-        for name in &self.kernel_fields {
-            if !self.fields.contains(name) {
-                return Err(Error::invalid(
-                    "model.kernel_fields",
-                    format!("names from model.fields {:?}", self.fields),
-                    format!("{name:?}"),
-                    "add the field to model.fields",
-                ));
-            }
+        if let Some(name) = self.kernel_fields.iter().find(|name| !self.fields.contains(name)) {
+            let expected = format!("names from model.fields {:?}", self.fields);
+            let hint = "add the field to model.fields";
+            return Err(Error::invalid("model.kernel_fields", expected, format!("{name:?}"), hint));
         }
         Ok(())
     }

@@ -166,7 +166,18 @@ fn is_norm(group: &Group) -> bool {
     group.name.rsplit('.').next().is_some_and(|name| name.starts_with("norm"))
 }
 
-impl Pass<'_> {
+impl<'a> Pass<'a> {
+    /// The pass of a prediction.
+    pub fn predicting(
+        network: &'a Network,
+        parameters: &'a ParameterTensors,
+        averages: &'a Averages,
+        side: usize,
+    ) -> Self {
+        let (norms, engine) = (Norms::Running(averages), Engine::Automatic);
+        Self { network, parameters, norms, side, engine, dropout: None }
+    }
+
     /// The scores of the classes, samples x classes, from images of nodes x samples x channels.
     pub fn forward(&self, images: Tensor<3>) -> Result<Tensor<2>> {
         match self.network.config.kind {

@@ -118,14 +118,12 @@ fn residual(pass: &Pass, block: &Residual, state: Tensor<3>) -> Tensor<3> {
 
 /// The nonlocal block at the images' own resolution.
 fn nonlocal_block(pass: &Pass, state: Tensor<3>, maps: Option<&(PixelMap, PixelMap)>) -> Result<Tensor<3>> {
-    let depth = pass.network.depth;
     let apply = |state: Tensor<3>| -> Result<Tensor<3>> {
         match pass.network.config.block {
             Block::None => Ok(state),
             Block::Nnn => Ok(nonlocal(state.clone(), pass.parameters.get("nonlocal"), state, pass.engine)),
-            Block::Nkn => {
-                (0..depth).try_fold(state, |state, step| nkn::steps(pass, &format!("nonlocal.{step}."), state, 1))
-            }
+            Block::Nkn => (0..pass.network.depth)
+                .try_fold(state, |state, step| nkn::steps(pass, &format!("nonlocal.{step}."), state, 1)),
         }
     };
     match maps {

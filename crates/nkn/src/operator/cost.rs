@@ -55,6 +55,7 @@ impl Plan {
         let kept = if purpose.training { 2.0 * (depth + 1.0) } else { 2.0 };
         let states = kept * samples * nodes * d;
         let form = passes * 2.0 * rows * d * d * features;
+        let flops = passes * 2.0 * depth * samples * edges * d * d;
         let gradients = if purpose.training { 2.0 } else { 1.0 };
         let (flops, seconds, numbers) = match order {
             Order::Dense => {
@@ -63,12 +64,10 @@ impl Plan {
                 (form + flops, form / rate::FORM + flops / rate::DENSE, 3.0 * size * size + rows * d * d)
             }
             Order::Shared => {
-                let flops = passes * 2.0 * depth * samples * edges * d * d;
                 let seconds = form / rate::FORM + flops * (1.0 + rate::SHARED_OVERHEAD / (d * d)) / rate::SHARED;
                 (form + flops, seconds, (2.0 * gradients - 1.0) * rows * d * d)
             }
             Order::Blocks => {
-                let flops = passes * 2.0 * depth * samples * edges * d * d;
                 // Every block comes from main memory once per layer and direction.
                 let traffic = 4.0 * rows * d * d * depth * gradients;
                 let products = flops * (1.0 + rate::BLOCKS_OVERHEAD / (d * d)) / rate::BLOCKS;

@@ -32,12 +32,8 @@ impl Frequencies {
         let trained = training.map(of_grid).transpose()?.unwrap_or(grid);
         let (nodes, trained) = (grid.shape(), trained.shape());
         if nodes.len() != trained.len() {
-            return Err(Error::invalid(
-                "the grid of a Fourier neural operator",
-                format!("{} dimensions, as in training", trained.len()),
-                nodes.len(),
-                "check the data",
-            ));
+            let (what, expected) = ("the grid of a Fourier neural operator", format!("{} dimensions", trained.len()));
+            return Err(Error::invalid(what, expected + ", as in training", nodes.len(), "check the data"));
         }
         let visible = |axis: usize| {
             let fewest = nodes[axis].min(trained[axis]) as i64;

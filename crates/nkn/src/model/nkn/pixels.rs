@@ -16,7 +16,7 @@ use crate::convolution::Convolution;
 use crate::domain::connect_pixels;
 use crate::engine::Engine;
 use crate::kernel::{RowTable, mlp};
-use crate::model::image::{Averages, Network, Norms, Pass, head_group};
+use crate::model::image::{Averages, Network, Pass, head_group};
 use crate::model::layers::lift;
 use crate::model::maps::PixelMap;
 use crate::model::parameters::{Group, ParameterTensors, equation_groups, kernel_shape, reaction_shape};
@@ -194,10 +194,7 @@ pub(crate) fn pixel_blocks(
     side: usize,
 ) -> Result<(Arc<Plan>, Vec<f64>, Vec<f64>)> {
     let graph = graph(network, (side, 1, 1, false))?;
-    let averages = Averages::new();
-    let norms = Norms::Running(&averages);
-    let pass = Pass { network, parameters, norms, side, engine: Engine::Automatic, dropout: None };
-    let equation = evaluate(&pass, prefix, &graph)?;
+    let equation = evaluate(&Pass::predicting(network, parameters, &Averages::new(), side), prefix, &graph)?;
     let values = |tensor: Tensor<2>| tensor.into_data().iter::<f64>().collect();
     Ok((graph.plan.clone(), values(equation.blocks()), values(equation.reaction)))
 }

@@ -228,15 +228,12 @@ fn layer_backward<T: Real>(
                     set_rows(back, &s_gradient[pair * d..(pair + 1) * d]);
                     gemm(back, T::ONE, T::ONE, Matrix::new(&along.features, edges, width), z.t());
                     let first = plan.graph.offsets()[x];
-                    for edge in 0..edges {
+                    for (edge, (share, back)) in shares.chunks_exact(width).zip(back.chunks_exact(d)).enumerate() {
                         let row = plan.rows.slot(first + edge, sample) - first_slot;
-                        add_rows(
-                            &mut features[row * width..(row + 1) * width],
-                            &shares[edge * width..(edge + 1) * width],
-                        );
+                        add_rows(&mut features[row * width..(row + 1) * width], share);
                         let weight = T::of(plan.graph.weights()[first + edge]);
                         let to = (first + edge - first_edge) * node + sample * d;
-                        for (s, &b) in sent[to..to + d].iter_mut().zip(&back[edge * d..(edge + 1) * d]) {
+                        for (s, &b) in sent[to..to + d].iter_mut().zip(back) {
                             *s = weight * b;
                         }
                     }

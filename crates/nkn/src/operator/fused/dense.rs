@@ -20,10 +20,8 @@ pub(crate) fn assemble<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T]) -> Ve
     let sign = T::of(plan.update.reaction_sign());
     let mut matrix = vec![T::ZERO; size * size];
     matrix.par_chunks_mut(d * size).enumerate().for_each(|(x, rows)| {
-        for (i, row) in reaction_of(plan, reaction, x).chunks_exact(d).enumerate() {
-            for (j, &r) in row.iter().enumerate() {
-                rows[i * size + x * d + j] += sign * r;
-            }
+        for (entry, &r) in reaction_of(plan, reaction, x).iter().enumerate() {
+            rows[entry / d * size + x * d + entry % d] += sign * r;
         }
         let first = plan.graph.offsets()[x];
         for (e, (y, weight)) in plan.graph.row(x).enumerate() {
@@ -113,13 +111,8 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
             }
             let mut matrix = vec![T::ZERO; size * size];
             let rows = plan.depth * samples;
-            gemm(
-                &mut matrix,
-                T::ZERO,
-                step,
-                Matrix::new(&adjoints, rows, size).t(),
-                Matrix::new(&states[..plan.depth * length], rows, size),
-            );
+            let states = Matrix::new(&states[..plan.depth * length], rows, size);
+            gemm(&mut matrix, T::ZERO, step, Matrix::new(&adjoints, rows, size).t(), states);
             (matrix, sum_rows(&adjoints, size))
         })
         .collect();
@@ -146,11 +139,8 @@ fn disassemble<T: Real>(plan: &Plan, matrix: &[T], reaction_length: usize) -> (V
     for x in 0..plan.nodes() {
         let at = |y: usize, i: usize, j: usize| matrix[(x * d + i) * size + y * d + j];
         let start = if reaction_length == d * d { 0 } else { x * d * d };
-        let own = &mut reaction[start..start + d * d];
-        for i in 0..d {
-            for j in 0..d {
-                own[i * d + j] += sign * at(x, i, j);
-            }
+        for (entry, r) in reaction[start..start + d * d].iter_mut().enumerate() {
+            *r += sign * at(x, entry / d, entry % d);
         }
         let first = plan.graph.offsets()[x];
         for (e, (y, weight)) in plan.graph.row(x).enumerate() {
