@@ -52,7 +52,7 @@ impl<T: Real> WithSimd for Small<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let d = self.d;
-        if d % T::lanes::<S>() != 0 {
+        if !d.is_multiple_of(T::lanes::<S>()) {
             return plain(d, self.product);
         }
         let Product { users, next, .. } = self.product;
