@@ -32,57 +32,62 @@ pub fn should_stop() -> bool {
 /// Between two plain lines.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// A bar on a terminal, which a redirected output is not.
-fn terminal_bar(template: &str) -> Option<ProgressBar> {
-    std::io::stderr().is_terminal().then(|| {
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        ProgressBar::new(1).with_style(style)
-    })
+/// A bar on a terminal; elsewhere a line from time to time.
+struct Display {
+    bar: Option<ProgressBar>,
+    /// When the last line was said.
+    spoken: Option<Instant>,
 }
 
-/// Moves a bar, and removes it at its end.
-fn advance(bar: &ProgressBar, done: u64, count: u64) {
-    bar.set_length(count);
-    bar.set_position(done);
-    if done == count {
-        bar.finish_and_clear();
+impl Display {
+    fn new(template: &str) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+            ProgressBar::new(1).with_style(style)
+        });
+        Self { bar, spoken: Some(Instant::now()) }
+    }
+
+    /// Moves the bar, which is removed at its end, or says the line if it is time for one.
+    fn show(&mut self, done: u64, count: u64, line: impl FnOnce() -> String) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(count);
+            bar.set_position(done);
+            if done == count {
+                bar.finish_and_clear();
+            }
+        } else if self.spoken.is_none_or(|spoken| spoken.elapsed() >= INTERVAL) {
+            eprintln!("{}", line());
+            self.spoken = Some(Instant::now());
+        }
     }
 }
 
 /// Shows how the generation of samples goes on.
 pub fn generating() -> impl Fn(usize, usize) + Sync {
-    let bar = terminal_bar("samples {bar:30} {pos}/{len}  {eta} left");
-    let spoken = Mutex::new(Instant::now());
+    let display = Mutex::new(Display::new("samples {bar:30} {pos}/{len}  {eta} left"));
     move |done, count| {
-        if let Some(bar) = &bar {
-            return advance(bar, done as u64, count as u64);
-        }
-        let mut spoken = spoken.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if spoken.elapsed() >= INTERVAL {
-            eprintln!("generated {done} of {count} samples");
-            *spoken = Instant::now();
-        }
+        let mut display = display.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        display.show(done as u64, count as u64, || format!("generated {done} of {count} samples"));
     }
 }
 
 /// Shows how the files of a set of images are fetched and checked; Ctrl-C stops it.
 pub fn preparing(name: &str) -> impl FnMut(Preparation) -> ControlFlow<()> {
     let name = name.to_string();
-    let bar = terminal_bar("{prefix} {msg} {bar:30} {bytes}/{total_bytes}").map(|bar| bar.with_prefix(name.clone()));
-    let mut spoken: Option<(Step, Instant)> = None;
+    let mut display = Display::new("{msg} {bar:30} {bytes}/{total_bytes}");
+    let mut last = None;
     move |Preparation { step, done, total }| {
         let doing = match step {
             Step::Fetch => "fetching",
             Step::Check => "checking",
             Step::Unpack => "unpacking",
         };
-        if let Some(bar) = &bar {
-            bar.set_message(doing);
-            advance(bar, done, total);
-        } else if spoken.is_none_or(|(last, at)| last != step || at.elapsed() >= INTERVAL) {
-            eprintln!("{name}: {doing}, {} %", 100 * done / total.max(1));
-            spoken = Some((step, Instant::now()));
+        if last.replace(step) != Some(step) {
+            display.bar.iter().for_each(|bar| bar.set_message(format!("{name} {doing}")));
+            display.spoken = None;
         }
+        display.show(done, total, || format!("{name}: {doing}, {} %", 100 * done / total.max(1)));
         if should_stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
@@ -90,12 +95,11 @@ pub fn preparing(name: &str) -> impl FnMut(Preparation) -> ControlFlow<()> {
 /// Shows the events of a training.
 pub struct Progress {
     json: bool,
-    bar: Option<ProgressBar>,
+    display: Display,
     depth: usize,
     epochs: usize,
     /// Steps done when the clock began, and when that was.
     begun: Option<(usize, Instant)>,
-    spoken: Instant,
     /// Loss and test error of the last epoch.
     message: String,
 }
@@ -103,20 +107,22 @@ pub struct Progress {
 impl Progress {
     /// For this terminal.
     pub fn new(global: &Global) -> Self {
-        let template = "L = {prefix:<3} {bar:30} {pos}/{len} steps  {msg}  {eta} left";
-        let bar = if global.json { None } else { terminal_bar(template) };
-        let message = String::new();
-        Self { json: global.json, bar, depth: 0, epochs: 0, begun: None, spoken: Instant::now(), message }
+        let display = Display::new("L = {prefix:<3} {bar:30} {pos}/{len} steps  {msg}  {eta} left");
+        Self { json: global.json, display, depth: 0, epochs: 0, begun: None, message: String::new() }
     }
 
     /// Takes an event.
     pub fn show(&mut self, event: &Event) {
         match event {
+            Event::Finished { result, .. } if self.json => {
+                println!("{}", serde_json::to_string(result).unwrap_or_default());
+            }
+            _ if self.json => {}
             Event::Depth { depth, epochs, work } => {
                 (self.depth, self.epochs, self.begun) = (*depth, *epochs, None);
                 self.message.clear();
                 self.say(format!("L = {depth}: {:.2} GFLOP a step, about {:.0} MB", work.gflop, work.bytes / 1e6));
-                if let Some(bar) = &self.bar {
+                if let Some(bar) = &self.display.bar {
                     bar.reset();
                     bar.set_prefix(depth.to_string());
                 }
@@ -125,12 +131,9 @@ impl Progress {
             Event::Epoch { loss, test, .. } => {
                 let test = test.map_or(String::new(), |error| format!("  test error {error:.2e}"));
                 self.message = format!("loss {loss:.3e}{test}");
+                self.display.bar.iter().for_each(|bar| bar.set_message(self.message.clone()));
             }
             Event::Finished { result, .. } => {
-                if self.json {
-                    println!("{}", serde_json::to_string(result).unwrap_or_default());
-                    return;
-                }
                 let (epochs, seconds) = (result.epochs, result.seconds);
                 self.say(format!("L = {}: {epochs} epochs, {seconds:.0} s in all", result.depth));
                 for m in result.measures.iter().filter(|m| m.metric != "relative_l2_squared") {
@@ -146,35 +149,25 @@ impl Progress {
     }
 
     fn say(&self, line: String) {
-        match &self.bar {
+        match &self.display.bar {
             Some(bar) => bar.println(line),
-            None if self.json => {}
             None => eprintln!("{line}"),
         }
     }
 
     fn step(&mut self, epoch: usize, step: usize, steps: usize) {
         let (done, all) = (epoch * steps + step, self.epochs * steps);
-        if let Some(bar) = &self.bar {
-            bar.set_length(all as u64);
-            bar.set_position(done as u64);
-            bar.set_message(self.message.clone());
-            return;
-        }
         let (first, begun) = *self.begun.get_or_insert((done, Instant::now()));
-        if self.spoken.elapsed() >= INTERVAL && done > first {
-            let left = begun.elapsed().as_secs_f64() / (done - first) as f64 * (all - done) as f64;
-            let (depth, epochs, message) = (self.depth, self.epochs, &self.message);
+        let (depth, epochs, message) = (self.depth, self.epochs, &self.message);
+        self.display.show(done as u64, all as u64, || {
+            let left = begun.elapsed().as_secs_f64() / (done - first).max(1) as f64 * (all - done) as f64;
             let step = if steps > 1 { format!("  step {step}/{steps}") } else { String::new() };
-            self.say(format!("L = {depth}  epoch {epoch}/{epochs}{step}  {message}  {left:.0} s left"));
-            self.spoken = Instant::now();
-        }
+            format!("L = {depth}  epoch {epoch}/{epochs}{step}  {message}  {left:.0} s left")
+        });
     }
 
     /// Removes the bar.
     pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.display.bar.iter().for_each(ProgressBar::finish_and_clear);
     }
 }

@@ -462,3 +462,59 @@ fn impossible_sizes_and_missing_runs() {
     refuses(nkn().arg("train").arg(&images).arg("--out").arg(&run).arg("--resume"), &["nkn data mnist"]);
     assert!(!run.exists());
 }
+
+/// Options that make no sense are named, whatever the command.
+#[test]
+fn wrong_options_are_named() {
+    let cases: [(&[&str], &[&str]); 6] = [
+        (&["--threads", "0", "bench", "peak"], &["--threads", "1 or more"]),
+        (&["bench", "poisson", "--batch", "0"], &["--batch", "1 or more"]),
+        (&["bench", "mnist", "--batch", "2", "--resolution", "4", "--depth", "0"], &["--depth", "1 or more"]),
+        (&["report", "nowhere"], &["nowhere"]),
+        (&["spectrum", "nowhere", "--depth", "1"], &["nowhere"]),
+        (&["data", "darcy", "--out", "y.npz", "--coefficients", "x.npz", "--seed", "1"], &["--coefficients", "--seed"]),
+    ];
+    for (arguments, words) in cases {
+        refuses(nkn().args(arguments), words);
+    }
+}
+
+/// The page of a run depends on the run alone: not on the threads, on an earlier page, or on where the folder stands.
+#[test]
+fn a_report_is_the_same_again() {
+    let place = Place::new();
+    let run = place.trained();
+    let report = |run: &Path, threads: &str| {
+        nkn().args(["--threads", threads, "report"]).arg(run).assert().success();
+        fs::read(run.join("report.html")).unwrap()
+    };
+    let first = report(&run, "1");
+    assert!(report(&run, "2") == first);
+    let moved = place.path("elsewhere").join("run");
+    fs::create_dir(place.path("elsewhere")).unwrap();
+    fs::rename(&run, &moved).unwrap();
+    assert!(report(&moved, "1") == first);
+}
+
+/// The smallest cases of what is measured: one line each, as JSON with the same numbers in it.
+#[test]
+fn a_bench_says_what_it_measured() {
+    let small: [(&str, &[&str]); 2] = [
+        ("poisson", &["--resolution", "9", "--depth", "1,2"]),
+        ("mnist", &["--resolution", "8", "--depth", "1", "--mode", "predict"]),
+    ];
+    for (name, options) in small {
+        let common = ["--json", "bench", name, "--batch", "2", "--repeats", "1"];
+        let output = nkn().args(common).args(options).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), if name == "poisson" { 2 } else { 1 }, "{text}");
+        for line in lines {
+            assert_eq!(line["bench"], name);
+            let case = line["case"].as_str().unwrap();
+            assert!(case.contains("batch=2") && case.contains(&format!("resolution={}", options[1])), "{case}");
+            assert_eq!((case.starts_with("predict"), case.contains("radius=3")), (name == "mnist", name == "mnist"));
+            assert!(line["seconds"].as_f64().unwrap() > 0.0 && line["gflop"].as_f64().unwrap() > 0.0);
+        }
+    }
+}

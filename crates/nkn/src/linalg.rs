@@ -4,9 +4,15 @@
 //! depend on the number of threads, so that one thread and many give the same bits. The exception,
 //! [`gemm_parallel`], only ever splits rows and columns of the result, never a sum.
 
+// Rows and vectors of a tile are counted by constants, so that the loops over them are unrolled and the sums stay in registers.
+#![allow(clippy::needless_range_loop)]
+
 pub(crate) mod buffer;
+#[cfg(test)]
+mod fixtures;
 mod functions;
 pub(crate) mod gathered;
+mod groups;
 mod loops;
 mod matrix;
 pub(crate) mod outer;
@@ -14,7 +20,8 @@ mod pieces;
 pub(crate) mod small;
 pub(crate) mod tile;
 
-pub(crate) use loops::{add_rows, mask, relu};
+pub(crate) use groups::Groups;
+pub(crate) use loops::{add_rows, mask, relu, set_rows, sum_rows};
 pub(crate) use matrix::{Matrix, gemm, gemm_parallel, gemm_strided};
 pub(crate) use pieces::{by_pieces, copied, copy_into, each_piece, swap_leading, transpose, transposed_blocks};
 
@@ -32,7 +39,8 @@ pub trait Real:
     + AddAssign
     + SubAssign
     + PartialOrd
-    + ByPrecision
+    + tile::Lanes
+    + Recycled
     + 'static
 {
     /// Nothing.
@@ -46,11 +54,6 @@ pub trait Real:
     /// The hyperbolic tangent, likewise.
     fn tanh(self) -> Self;
 }
-
-/// What is made for each of the two types by itself, each part declared beside what it belongs to.
-pub trait ByPrecision: tile::Lanes + Recycled {}
-impl ByPrecision for f32 {}
-impl ByPrecision for f64 {}
 
 /// One implementation for both types.
 macro_rules! real {
@@ -99,18 +102,4 @@ pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
         }
     }
     pulp::Arch::new().dispatch(Task(work))
-}
-
-/// Numbers for tests.
-#[cfg(test)]
-fn test_values<T: Real>(count: usize, shift: usize) -> Vec<T> {
-    (0..count).map(|i| T::of(((i + shift) as f64 * 0.37).sin())).collect()
-}
-
-#[cfg(test)]
-fn assert_close<T: Real>(fast: &[T], plain: &[T], tolerance: f64, place: &str) {
-    for (a, b) in fast.iter().zip(plain) {
-        let (a, b) = (a.to_f64(), b.to_f64());
-        assert!((a - b).abs() < tolerance * (1.0 + b.abs()), "{place}: {a} {b}");
-    }
 }

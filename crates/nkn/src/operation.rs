@@ -26,8 +26,10 @@ pub(crate) trait Operation<const N: usize>: Debug + Send + Sync + 'static {
     /// What the derivatives need besides inputs and result.
     type Saved<T: Real>: Send + Sync + 'static;
 
-    /// The shape of the result.
-    fn shape(&self, inputs: [&[usize]; N]) -> Vec<usize>;
+    /// The shape of the result; left out, that of the first input.
+    fn shape(&self, inputs: [&[usize]; N]) -> Vec<usize> {
+        inputs[0].to_vec()
+    }
 
     /// The result, and what is left for the derivatives: nobody asks for them without `keep`, and what is left is dropped at once.
     fn forward<T: Real>(&self, inputs: [&[T]; N], keep: bool) -> (Vec<T>, Self::Saved<T>);

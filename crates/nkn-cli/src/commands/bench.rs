@@ -10,7 +10,7 @@ use nkn::domain::Quadrature;
 use nkn::field::images::CLASSES;
 use nkn::io::write_atomically;
 use nkn::model::{Kind, ModelConfig};
-use nkn::problem::darcy;
+use nkn::problem::darcy::generate;
 use nkn::run::{Data, DataConfig, Problem, RunConfig, peak_gflops, time_predictions, time_steps};
 use nkn::seed::Seed;
 use nkn::task::ImageSplits;
@@ -108,10 +108,7 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
                 let measured = case.measure(options, depth)?;
                 // Machines are noisy: the peak is the best seen before and after.
                 peak = peak.max(peak_gflops());
-                let mode = if options.mode == Mode::Train { "train" } else { "predict" };
-                let (batch, side) = (case.data.count(), case.data.resolution());
-                let what = format!("{mode} {}depth={depth} batch={batch} resolution={side}", case.extra);
-                Line::new(case.name, what, measured, peak).show(global);
+                Line::new(case.name, case.describe(options, depth), measured, peak).show(global);
             }
         }
     }
@@ -144,11 +141,12 @@ fn growth(global: &Global, options: &Options, peak: f64) -> Result<()> {
     let batch = options.batch.unwrap_or(10);
     let mut csv = String::from("bench,nodes,depth,batch,seconds,gflop,share_of_peak,peak_rss_mb\n");
     let mut measure = |side: usize, depth: usize| -> Result<f64> {
-        let mut case = Case::darcy(options, batch, side)?;
+        let (mut config, data) = darcy(options, (side, batch))?;
         // Eight neighbours at any spacing.
-        case.config.model.radius = Some(1.5 / (side - 1) as f64);
+        config.model.radius = Some(1.5 / (side - 1) as f64);
+        let case = Case { name: "growth", depths: vec![depth], repeats: 3, config, data };
         let what = format!("train depth={depth} batch={batch} resolution={side}");
-        let line = Line::new("growth", what, case.measure(options, depth)?, peak);
+        let line = Line::new(case.name, what, case.measure(options, depth)?, peak);
         line.show(global);
         let Line { seconds, gflop, share_of_peak, peak_rss_mb, .. } = line;
         let nodes = side * side;
@@ -192,78 +190,43 @@ fn exponent(points: &[(f64, f64)]) -> f64 {
 /// A problem at one size.
 struct Case {
     name: &'static str,
-    config: RunConfig,
-    data: Data,
-    /// What else tells this case from others.
-    extra: String,
     depths: Vec<usize>,
     repeats: usize,
+    config: RunConfig,
+    data: Data,
 }
 
 impl Case {
     fn new(options: &Options) -> Result<Self> {
-        let (usual_resolution, usual_batch, usual_depths, usual_repeats): (_, _, &[usize], _) = match options.name {
-            Name::Darcy => (16, 10, &[16], 3),
-            Name::Fno => (16, 20, &[4], 20),
-            Name::Mnist => (28, 128, &[2], 10),
-            Name::Preresnet => (32, 128, &[2], 10),
-            _ => (101, 500, &[1, 32], 20),
-        };
-        let resolution = options.resolution.unwrap_or(usual_resolution);
-        let batch = options.batch.unwrap_or(usual_batch);
-        anyhow::ensure!(batch > 0, "--batch: expected 1 or more, got 0");
-        let case = match options.name {
-            Name::Darcy => Self::darcy(options, batch, resolution)?,
+        let size = |resolution, batch| (options.resolution.unwrap_or(resolution), options.batch.unwrap_or(batch));
+        anyhow::ensure!(options.batch != Some(0), "--batch: expected 1 or more, got 0");
+        let (name, depths, repeats, (mut config, data)): (_, &[usize], _, _) = match options.name {
+            Name::Darcy => ("darcy", &[16], 3, darcy(options, size(16, 10))?),
             Name::Fno => {
-                let case = Self::darcy(options, batch, resolution)?;
-                Self { name: "fno", config: RunConfig { model: ModelConfig::fno_2d(), ..case.config }, ..case }
+                let (config, data) = darcy(options, size(16, 20))?;
+                ("fno", &[4], 20, (RunConfig { model: ModelConfig::fno_2d(), ..config }, data))
             }
             Name::Mnist => {
                 let (radius, quadrature) = (Some(options.radius), options.quadrature);
                 let model = ModelConfig { radius, quadrature, ..ModelConfig::images() };
-                let extra = format!("radius={} ", options.radius);
-                Self { extra, ..Self::images("mnist", model, resolution, 1, batch)? }
+                ("mnist", &[2], 10, images(model, 1, size(28, 128))?)
             }
             Name::Preresnet => {
                 let model = ModelConfig { kind: Kind::Preresnet, ..ModelConfig::images() };
-                Self::images("preresnet", model, resolution, 3, batch)?
+                ("preresnet", &[2], 10, images(model, 3, size(32, 128))?)
             }
-            _ => {
-                let config = RunConfig {
-                    data: DataConfig { points: resolution, train_samples: batch, ..DataConfig::default() },
-                    ..RunConfig::default()
-                };
-                let data = config.data.load()?;
-                Self::of("poisson", config.resolve(&data)?, data)
-            }
+            _ => ("poisson", &[1, 32], 20, poisson(size(101, 500))?),
         };
-        let depths = if options.depth.is_empty() { usual_depths } else { &options.depth };
-        let repeats = options.repeats.unwrap_or(usual_repeats);
-        let mut case = Self { depths: depths.to_vec(), repeats, ..case };
-        case.config.train.memory_gib = options.memory_gib;
-        Ok(case)
+        config.train.memory_gib = options.memory_gib;
+        let depths = if options.depth.is_empty() { depths } else { &options.depth };
+        Ok(Self { name, depths: depths.to_vec(), repeats: options.repeats.unwrap_or(repeats), config, data })
     }
 
-    fn of(name: &'static str, config: RunConfig, data: Data) -> Self {
-        Self { name, config, data, extra: String::new(), depths: Vec::new(), repeats: 3 }
-    }
-
-    /// Darcy samples, solved on a grid twice as fine: good enough to measure with.
-    fn darcy(options: &Options, batch: usize, side: usize) -> Result<Self> {
-        let train = darcy::generate(Seed::new(0), 0, batch, 2 * side - 1, &|_| {})?.coarsen(side)?;
-        let model = ModelConfig { quadrature: options.quadrature, ..ModelConfig::darcy() };
-        let config = RunConfig { model, ..RunConfig::default() };
-        Ok(Self::of("darcy", config, Data::Functions { train, test: None }))
-    }
-
-    /// Random images.
-    fn images(name: &'static str, model: ModelConfig, side: usize, channels: usize, count: usize) -> Result<Self> {
-        let pixels = (0..count * channels * side * side).map(|i| ((i * 2_654_435_761) >> 7) as u8).collect();
-        let labels = (0..count).map(|i| (i % CLASSES) as u8).collect();
-        let train = Images::new(side, channels, pixels, labels)?;
-        let splits = ImageSplits { train, tests: Vec::new(), side, tested_at: Vec::new() };
-        let config = RunConfig { model, ..RunConfig::of(Problem::Mnist) };
-        Ok(Self::of(name, config, Data::Images(splits)))
+    /// What was measured, in words.
+    fn describe(&self, options: &Options, depth: usize) -> String {
+        let mode = if options.mode == Mode::Train { "train" } else { "predict" };
+        let radius = if self.name == "mnist" { format!("radius={} ", options.radius) } else { String::new() };
+        format!("{mode} {radius}depth={depth} batch={} resolution={}", self.data.count(), self.data.resolution())
     }
 
     /// Seconds of the best step or prediction, and its operations.
@@ -278,6 +241,29 @@ impl Case {
         let (seconds, work) = time(&config, &self.data, depth, count)?;
         Ok((seconds.into_iter().skip(warm).fold(f64::INFINITY, f64::min), work.gflop))
     }
+}
+
+fn poisson((points, train_samples): (usize, usize)) -> Result<(RunConfig, Data)> {
+    let data = DataConfig { points, train_samples, ..DataConfig::default() };
+    let config = RunConfig { data, ..RunConfig::default() };
+    let data = config.data.load()?;
+    Ok((config.resolve(&data)?, data))
+}
+
+/// Darcy samples, solved on a grid twice as fine: good enough to measure with.
+fn darcy(options: &Options, (side, batch): (usize, usize)) -> Result<(RunConfig, Data)> {
+    let train = generate(Seed::new(0), 0, batch, 2 * side - 1, &|_| {})?.coarsen(side)?;
+    let model = ModelConfig { quadrature: options.quadrature, ..ModelConfig::darcy() };
+    Ok((RunConfig { model, ..RunConfig::default() }, Data::Functions { train, test: None }))
+}
+
+/// Random images.
+fn images(model: ModelConfig, channels: usize, (side, count): (usize, usize)) -> Result<(RunConfig, Data)> {
+    let pixels = (0..count * channels * side * side).map(|i| ((i * 2_654_435_761) >> 7) as u8).collect();
+    let labels = (0..count).map(|i| (i % CLASSES) as u8).collect();
+    let train = Images::new(side, channels, pixels, labels)?;
+    let splits = ImageSplits { train, tests: Vec::new(), side, tested_at: Vec::new() };
+    Ok((RunConfig { model, ..RunConfig::of(Problem::Mnist) }, Data::Images(splits)))
 }
 
 /// The largest memory that this process has taken.

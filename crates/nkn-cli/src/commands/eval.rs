@@ -6,7 +6,7 @@ use crate::{Global, progress};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use nkn::Samples;
-use nkn::domain::{Domain, Quadrature};
+use nkn::domain::Quadrature;
 use nkn::io::{Need, read_dataset, read_images, write_atomically};
 use nkn::model::{Model, Predicting};
 use nkn::run::{Data, RunConfig, RunFolder};
@@ -131,15 +131,15 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
                     println!("{depth:>6} {split:>11} {resolution:>11} {rule:>11} {metric:>20} {value:>11.3e}");
                 }
                 let quadrature = quadrature.map_or(String::new(), |rule| rule.to_string());
-                rows.push(ErrorRow { quadrature, ..source::row(depth, &measure) });
+                rows.push(ErrorRow { depth, quadrature, measure });
             }
         }
     }
     write_atomically(&folder.path().join("eval.csv"), csv.as_bytes())?;
-    if rows.iter().any(|row| row.resolution != rows[0].resolution) {
+    if rows.iter().any(|row| row.measure.resolution != rows[0].measure.resolution) {
         let path = folder.path().join("eval.html");
         let is_square = match &sets {
-            TestSets::Functions(sets) => sets[0].domain().dim() == 2 && matches!(sets[0].domain(), Domain::Grid(_)),
+            TestSets::Functions(sets) => source::is_square(sets[0].domain()),
             TestSets::Images(..) => true,
         };
         let title = format!("{run}: errors by resolution");

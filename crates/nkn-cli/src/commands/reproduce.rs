@@ -2,7 +2,7 @@
 
 use crate::Global;
 use crate::progress::stop_on_ctrl_c;
-use crate::reproduce::output::{self, Extent};
+use crate::reproduce::output;
 use crate::reproduce::problem::Request;
 use crate::reproduce::runner::{Plan, test_all};
 use anyhow::{Context, Result, anyhow};
@@ -47,7 +47,9 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         is_complete = plan.run(global, request, limit)?;
         test_all(request)?;
     }
-    let page = output::write(request, &command_line(), Extent::All)?;
+    // What was typed.
+    let command = std::iter::once("nkn".to_owned()).chain(std::env::args().skip(1)).collect::<Vec<_>>().join(" ");
+    let page = output::write(request, Some(command))?;
     eprintln!("{}", page.display());
     if is_complete {
         return Ok(ExitCode::SUCCESS);
@@ -63,9 +65,4 @@ impl Options {
             |hours: f64| anyhow!("--max-hours: expected a positive number, got {hours}\n  hint: for example 0.5");
         self.max_hours.map(|hours| Duration::try_from_secs_f64(3600.0 * hours).map_err(|_| wrong(hours))).transpose()
     }
-}
-
-/// What was typed, for the page.
-fn command_line() -> String {
-    std::iter::once("nkn".to_owned()).chain(std::env::args().skip(1)).collect::<Vec<_>>().join(" ")
 }

@@ -21,14 +21,9 @@ pub struct Options {
 }
 
 /// The operators of a network: one, or one for each step of the nonlocal block of a residual network.
-fn operators(model: &Model, data: &Data) -> Result<Vec<Elliptic>> {
-    Ok(match data {
-        Data::Functions { train, .. } => vec![Elliptic::new(model, train)?],
-        Data::Images(splits) => {
-            let steps = if model.config().block == Block::Nkn { model.depth() } else { 1 };
-            (0..steps).map(|step| Elliptic::of_images(model, splits.side, step)).collect::<nkn::Result<_>>()?
-        }
-    })
+fn operators(model: &Model, data: &Data) -> nkn::Result<Vec<Elliptic>> {
+    let steps = if model.config().block == Block::Nkn { model.depth() } else { 1 };
+    (0..steps).map(|step| source::operator(model, data, step)).collect()
 }
 
 /// Runs the command.

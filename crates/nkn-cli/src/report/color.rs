@@ -35,6 +35,11 @@ impl Palette {
         format!("c{}", self.index(depth))
     }
 
+    /// The classes of the line of a category, which differs from others by its style too.
+    pub fn line(&self, category: usize) -> String {
+        format!("{} {}", STYLES[category % STYLES.len()], self.class(category))
+    }
+
     /// Path data of a depth's marker around a point.
     pub fn marker(&self, depth: usize, x: f64, y: f64) -> String {
         match self.index(depth) {

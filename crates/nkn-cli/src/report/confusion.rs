@@ -1,7 +1,9 @@
 //! Which classes are taken for which others, at each resolution.
 
+use super::mistakes::Mistake;
 use super::text::{rate, size};
 use maud::{Markup, html};
+use nkn::train::Measure;
 use std::cmp::Reverse;
 
 /// How opaque the colour of the most frequent error is; the numbers must stay readable on it.
@@ -11,18 +13,14 @@ const STRONGEST: f64 = 0.8;
 const WORDS: usize = 3;
 
 /// The answers of a classifier to images of one size.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Answers {
-    /// The number of pixels along the side of an image.
-    pub side: usize,
     /// Whether the network was trained on images of this size.
     pub is_training: bool,
-    /// The share of the images that were classified wrongly, from 0 to 1.
-    pub error_rate: f64,
-    /// How many images of each class (first index) were taken for each class (second index).
-    pub confusion: Vec<Vec<usize>>,
-    /// Some of the images that were classified wrongly.
-    pub mistakes: Vec<super::mistakes::Mistake>,
+    /// The size of the images, how many of them were classified wrongly, and which were taken for what.
+    pub measure: Measure,
+    /// The most confident errors.
+    pub mistakes: Vec<Mistake>,
 }
 
 /// The name of a class; its number if it has no name.
@@ -33,12 +31,12 @@ pub fn class_name(classes: &[String], class: usize) -> String {
 impl Answers {
     /// The number of images of a class.
     fn images_of(&self, truth: usize) -> usize {
-        self.confusion.get(truth).map_or(0, |row| row.iter().sum())
+        self.measure.confusion[truth].iter().sum()
     }
 
     /// Truth, prediction and count of each kind of error that occurred.
     pub fn errors(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
-        let entries = self.confusion.iter().enumerate();
+        let entries = self.measure.confusion.iter().enumerate();
         let entries = entries.flat_map(|(truth, row)| row.iter().enumerate().map(move |(j, &count)| (truth, j, count)));
         entries.filter(|&(truth, predicted, count)| truth != predicted && count > 0)
     }
@@ -52,7 +50,7 @@ impl Answers {
     pub fn heading(&self, remark: &str) -> Markup {
         html! {
             h3 {
-                (size(self.side)) " pixels" @if self.is_training { ", the training resolution" } " "
+                (size(self.measure.resolution)) " pixels" @if self.is_training { ", the training resolution" } " "
                 span.aside { (remark) }
             }
         }
@@ -64,25 +62,25 @@ pub fn figure(answers: &[Answers], classes: &[String]) -> String {
     // One scale for all matrices, so that they can be compared.
     let largest = answers.iter().flat_map(|part| part.errors().map(|error| part.share(error))).fold(0.0, f64::max);
     let part = |part: &Answers| {
-        let images: usize = (0..part.confusion.len()).map(|class| part.images_of(class)).sum();
-        let heading = part.heading(&format!("error rate {} on {images} images", rate(part.error_rate)));
+        let images: usize = part.measure.confusion.iter().flatten().sum();
+        let heading = part.heading(&format!("error rate {} on {images} images", rate(part.measure.value)));
         html! { (heading) (matrix(part, classes, largest)) (words(part, classes)) }
     };
-    answers.iter().filter(|part| !part.confusion.is_empty()).map(|one| part(one).into_string()).collect()
+    answers.iter().map(|one| part(one).into_string()).collect()
 }
 
 /// The confusion matrix with the share of errors in each row.
 fn matrix(part: &Answers, classes: &[String], largest: f64) -> Markup {
-    let columns = part.confusion.iter().map(Vec::len).max().unwrap_or(0);
-    let wrong = |truth: usize, counts: &[usize]| match part.images_of(truth) {
+    let confusion = &part.measure.confusion;
+    let wrong = |truth: usize| match part.images_of(truth) {
         0 => "–".to_owned(),
-        images => rate((images - counts.get(truth).copied().unwrap_or(0)) as f64 / images as f64),
+        images => rate((images - confusion[truth][truth]) as f64 / images as f64),
     };
     let strength = |error| format!("--share: {:.3}", STRONGEST * part.share(error) / largest);
     html! {
         div.scroll { table.confusion {
             caption {
-                strong { "What is taken for what, at " (size(part.side)) "?" }
+                strong { "What is taken for what, at " (size(part.measure.resolution)) "?" }
                 " Numbers of images, truth in rows, prediction in columns; the diagonal, without colour, is right."
                 @if largest > 0.0 {
                     " Share of the row's images: 0 " span.ramp {} " " (rate(largest)) ", the same scale at all resolutions."
@@ -90,11 +88,11 @@ fn matrix(part: &Answers, classes: &[String], largest: f64) -> Markup {
             }
             thead { tr {
                 th scope="col" { "truth ↓ predicted →" }
-                @for class in 0..columns { th scope="col" { (class_name(classes, class)) } }
+                @for class in 0..confusion.len() { th scope="col" { (class_name(classes, class)) } }
                 th.row scope="col" { "wrong" }
             } }
             tbody {
-                @for (truth, counts) in part.confusion.iter().enumerate() {
+                @for (truth, counts) in confusion.iter().enumerate() {
                     tr {
                         th scope="row" { (class_name(classes, truth)) }
                         @for (predicted, &count) in counts.iter().enumerate() {
@@ -102,8 +100,7 @@ fn matrix(part: &Answers, classes: &[String], largest: f64) -> Markup {
                             @else if count == 0 { td.none { "0" } }
                             @else { td.wrong style=(strength((truth, predicted, count))) { (count) } }
                         }
-                        @for _ in counts.len()..columns { td {} }
-                        td.row { (wrong(truth, counts)) }
+                        td.row { (wrong(truth)) }
                     }
                 }
             }
@@ -137,13 +134,10 @@ pub mod tests {
     use crate::report::tests::assert_well_formed;
 
     pub fn answers() -> Answers {
-        Answers {
-            side: 28,
-            is_training: true,
-            error_rate: 0.123_45,
-            confusion: vec![vec![91, 7, 2], vec![0, 50, 11], vec![13, 3, 200]],
-            mistakes: Vec::new(),
-        }
+        let confusion = vec![vec![91, 7, 2], vec![0, 50, 11], vec![13, 3, 200]];
+        let (split, metric) = ("official".into(), "error_rate".into());
+        let measure = Measure { split, resolution: 28, metric, value: 0.123_45, confusion };
+        Answers { is_training: true, measure, mistakes: Vec::new() }
     }
 
     pub fn pets() -> Vec<String> {
@@ -152,7 +146,8 @@ pub mod tests {
 
     #[test]
     fn the_matrix_has_the_counts_and_colours_shares_of_rows() {
-        let html = figure(&[answers(), Answers { side: 14, is_training: false, ..answers() }], &pets());
+        let small = Measure { resolution: 14, ..answers().measure };
+        let html = figure(&[answers(), Answers { is_training: false, measure: small, ..answers() }], &pets());
         assert_well_formed(&html);
         let row = |name: &str| {
             let start = html.find(&format!("<tr><th scope=\"row\">{name}</th>")).expect(name);
@@ -180,9 +175,9 @@ pub mod tests {
     #[test]
     fn missing_names_classes_and_errors() {
         assert_eq!(figure(&[], &pets()), "");
-        assert_eq!(figure(&[Answers::default()], &pets()), "");
-        let perfect = Answers { confusion: vec![vec![3, 0], vec![0, 4], vec![]], error_rate: f64::NAN, ..answers() };
-        let html = figure(&[perfect], &pets()[..1]);
+        let confusion = vec![vec![3, 0, 0], vec![0, 4, 0], vec![0; 3]];
+        let perfect = Measure { confusion, value: f64::NAN, ..answers().measure };
+        let html = figure(&[Answers { measure: perfect, ..answers() }], &pets()[..1]);
         assert_well_formed(&html);
         assert!(html.contains("No class was taken for another.") && html.contains("<th scope=\"row\">2</th>"));
         assert!(html.contains("error rate not finite on 7 images") && !html.contains("the same scale"));

@@ -3,8 +3,8 @@
 use super::color::{Palette, STYLES};
 use super::measure;
 use super::scale::{Axis, Ticks, drawable, extent};
-use super::svg::{self, Entry, Frame, label, pixel};
-use super::tables::unique;
+use super::svg::{self, Entry, Frame, label, path, pixel};
+use super::text::unique;
 
 /// Test errors evaluated at most this often are marked by dots.
 const SPARSE: usize = 60;
@@ -34,55 +34,69 @@ pub struct Line {
 
 /// The figure, or nothing without curves.
 pub fn figure(curves: &[Curve], palette: &Palette) -> String {
-    let lines = || curves.iter().flat_map(|curve| &curve.lines);
-    if lines().next().is_none() {
+    if curves.iter().all(|curve| curve.lines.is_empty()) {
         return String::new();
     }
+    match drawing("Training curves", curves, Some(palette)) {
+        Some(drawing) => svg::figure(&drawing, &caption(curves)),
+        None => "<p>Nothing that was measured in the training is a finite positive number.</p>\n".to_owned(),
+    }
+}
+
+/// A panel per metric; none if nothing can be drawn. Lines have the colours of their depths in the palette, or without one
+/// colours of their own.
+pub fn drawing(title: &str, curves: &[Curve], palette: Option<&Palette>) -> Option<String> {
+    let lines = || curves.iter().flat_map(|curve| &curve.lines);
     let mut splits = unique(lines().map(|line| line.split.as_str()));
     splits.sort_by_key(|&split| split != "train");
-    let style = |split: &str| STYLES[splits.iter().position(|&name| name == split).unwrap_or(0) % STYLES.len()];
+    let own = Palette::new(0..splits.len());
+    let style = |split: &str, depth: Option<usize>| {
+        let k = splits.iter().position(|&name| name == split).unwrap_or(0);
+        let class = match (palette, depth) {
+            (None, _) => own.class(k),
+            (Some(palette), Some(depth)) => palette.class(depth),
+            // In the legend, which is about all depths.
+            (Some(_), None) => String::new(),
+        };
+        format!("{} {class}", STYLES[k % STYLES.len()])
+    };
     let (starts, total) = starts(curves);
-    let entries: Vec<_> = splits.iter().map(|&split| Entry::line(split, style(split))).collect();
-
     let mut panels = Vec::new();
     for metric in unique(lines().map(|line| line.metric.as_str())) {
         let values = lines().filter(|line| line.metric == metric).flat_map(|line| &line.points).map(|point| point.1);
         panels.extend(measure::axis(metric, values).map(|axis| (metric, axis)));
     }
-    if panels.is_empty() {
-        return "<p>Nothing that was measured in the training is a finite positive number.</p>\n".to_owned();
-    }
-    let mut content = svg::legend(84.0, 14.0, &entries).0;
-    let mut top = 62.0;
+    let last = panels.len().checked_sub(1)?;
+    let entries: Vec<_> = splits.iter().map(|&split| Entry::line(split, style(split, None))).collect();
+    let (mut content, mut top) = (svg::legend(84.0, 14.0, &entries).0, 62.0);
     for (k, &(metric, y)) in panels.iter().enumerate() {
-        let (is_first, is_last) = (k == 0, k + 1 == panels.len());
-        let height = if is_first { HEIGHTS.0 } else { HEIGHTS.1 };
+        let height = if k == 0 { HEIGHTS.0 } else { HEIGHTS.1 };
         let frame = Frame::wide(top, height, Axis::linear((0.0, total)), y);
         let epochs = match curves.len() {
-            _ if !is_last => "",
+            _ if k < last => "",
             1 => "epoch",
             _ => "epoch, counted through all depths",
         };
         let y_ticks = measure::ticks(metric, y, height);
-        content.push_str(&frame.axes_at((&epoch_ticks(total as usize), epochs), (&y_ticks, measure::title(metric))));
+        content += &frame.axes_at((&epoch_ticks(total as usize), epochs), (&y_ticks, measure::title(metric)));
         for (curve, range) in curves.iter().zip(starts.windows(2)) {
-            let class = palette.class(curve.depth);
-            if is_first || curves.len() > 1 {
-                content.push_str(&ladder_step(&frame, curve.depth, (range[0], range[1]), &class));
+            if k == 0 || curves.len() > 1 {
+                let class = palette.map_or("c6".to_owned(), |palette| palette.class(curve.depth));
+                content += &ladder_step(&frame, curve.depth, (range[0], range[1]), &class);
             }
             for line in curve.lines.iter().filter(|line| line.metric == metric) {
-                content.push_str(&draw(&frame, line, range[0], &format!("{} {class}", style(&line.split))));
+                content += &draw(&frame, line, range[0], &style(&line.split, Some(curve.depth)));
             }
         }
-        top += height + if is_last { 46.0 } else { 62.0 };
+        top += height + if k == last { 46.0 } else { 62.0 };
     }
     let names = curves.iter().map(|curve| curve.depth.to_string()).collect::<Vec<_>>().join(", ");
     let description = format!("What was measured over the epochs for the depths {names}, one after the other.");
-    svg::figure(&svg::drawing(top, "Training curves", &description, &content), &caption(curves))
+    Some(svg::drawing(top, title, &description, &content))
 }
 
 /// The epoch at which each depth starts and the end of the last, and how long the axis of all is.
-pub fn starts(curves: &[Curve]) -> (Vec<f64>, f64) {
+fn starts(curves: &[Curve]) -> (Vec<f64>, f64) {
     let mut starts = vec![0.0];
     for curve in curves {
         let epochs = curve.lines.iter().flat_map(|line| &line.points).map(|point| point.0);
@@ -97,12 +111,11 @@ pub fn starts(curves: &[Curve]) -> (Vec<f64>, f64) {
 fn epoch_ticks(last: usize) -> Ticks {
     let steps = (0..15).flat_map(|exponent| [1, 2, 5].map(|digit| digit * 10usize.pow(exponent)));
     let step = steps.into_iter().find(|step| last / step <= 12).unwrap_or(last);
-    let labelled = (0..=last).step_by(step.max(1)).map(|epoch| (epoch as f64, epoch.to_string())).collect();
-    Ticks { labelled, ..Ticks::default() }
+    Ticks::at((0..=last).step_by(step.max(1)))
 }
 
 /// The bar above one depth's part of the axis with its name, and the line that separates it from the next.
-pub fn ladder_step(frame: &Frame, depth: usize, (start, end): (f64, f64), class: &str) -> String {
+fn ladder_step(frame: &Frame, depth: usize, (start, end): (f64, f64), class: &str) -> String {
     let (Some(left), Some(right)) = (frame.across(start), frame.across(end)) else {
         return String::new();
     };
@@ -112,27 +125,21 @@ pub fn ladder_step(frame: &Frame, depth: usize, (start, end): (f64, f64), class:
         narrow if narrow > 18.0 => depth.to_string(),
         _ => String::new(),
     };
-    let separator = if start > 0.0 {
-        format!("<path class=\"frame\" d=\"M{} {bar}V{bottom}\"/>\n", pixel(left))
-    } else {
-        String::new()
-    };
-    format!(
-        "{separator}<path class=\"line bar {class}\" d=\"M{} {bar}H{}\"/>\n{}",
-        pixel(left + 2.0),
-        pixel((right - 2.0).max(left + 2.0)),
-        label((left + right) / 2.0, frame.top - 13.0, "strong middle", &name)
-    )
+    let separator =
+        if start > 0.0 { path("frame", &format!("M{} {bar}V{bottom}", pixel(left))) } else { String::new() };
+    let [from, to] = [left + 2.0, (right - 2.0).max(left + 2.0)].map(pixel);
+    let bar = path(&format!("line bar {class}"), &format!("M{from} {bar}H{to}"));
+    separator + &bar + &label((left + right) / 2.0, frame.top - 13.0, "strong middle", &name)
 }
 
 /// A line through what is known: between two evaluations an error is not missing, just not known.
 fn draw(frame: &Frame, line: &Line, start: f64, class: &str) -> String {
     let points = || line.points.iter().map(|point| (start + point.0, point.1)).filter(|&p| frame.point(p).is_some());
     let mut content = frame.line(points(), class);
-    if line.split != "train" && points().count() <= SPARSE {
+    if line.split == "test" && points().count() <= SPARSE {
         let dots = points().filter_map(|point| frame.point(point));
         let dots: String = dots.map(|(x, y)| format!("M{} {}h0", pixel(x), pixel(y))).collect();
-        content.push_str(&format!("<path class=\"dots {class}\" d=\"{dots}\"/>\n"));
+        content += &path(&format!("dots {class}"), &dots);
     }
     content
 }
@@ -140,25 +147,22 @@ fn draw(frame: &Frame, line: &Line, start: f64, class: &str) -> String {
 fn caption(curves: &[Curve]) -> String {
     let lines = || curves.iter().flat_map(|curve| &curve.lines);
     let metrics = |split: &str| unique(lines().filter(|line| line.split == split).map(|line| line.metric.as_str()));
-    let mut caption = if curves.len() > 1 {
+    let question = if curves.len() > 1 {
         "<strong>Does training carry over to deeper networks?</strong> Each depth starts from the one before it: look at \
          where a curve begins and whether it ends lower than its left neighbour."
     } else {
         "<strong>Does the network learn, or does it memorise?</strong>"
-    }
-    .to_owned();
-    caption.push_str(match metrics("test") {
-        test if test.is_empty() => " There are no test samples, so only the training is shown.",
-        test if test == metrics("train") => " Test should stay close to train; a growing gap is overfitting.",
-        _ => {
-            " Where the test error rises while the training loss still falls, the network learns its samples by heart."
-        }
-    });
-    let left_out = lines().flat_map(|line| &line.points).filter(|point| !point.1.is_finite()).count();
-    if left_out > 0 {
-        caption.push_str(&format!(" Values that are not finite and therefore not drawn: {left_out}."));
-    }
-    caption
+    };
+    let test = match metrics("test") {
+        test if test.is_empty() => "There are no test samples, so only the training is shown.",
+        test if test == metrics("train") => "Test should stay close to train; a growing gap is overfitting.",
+        _ => "Where the test error rises while the training loss still falls, the network learns its samples by heart.",
+    };
+    let left_out = match lines().flat_map(|line| &line.points).filter(|point| !point.1.is_finite()).count() {
+        0 => String::new(),
+        count => format!(" Values that are not finite and therefore not drawn: {count}."),
+    };
+    format!("{question} {test}{left_out}")
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Errors by depth, split and resolution: a table per metric, and the deepest network's errors over the resolution.
 
-use super::color::{Palette, STYLES};
+use super::color::Palette;
 use super::measure;
 use super::scale::{Axis, Ticks};
-use super::svg::{self, Entry, Frame, label, pixel};
-use super::tables::unique;
-use super::text::{size, two_digits};
+use super::svg::{self, Entry, Frame, label, path, pixel};
+use super::text::{size, two_digits, unique};
 use maud::{Markup, html};
+use nkn::train::Measure;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An error that is larger than that at the training resolution by more than this factor stands out.
@@ -27,20 +27,14 @@ pub struct Errors {
 }
 
 /// One measured error.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ErrorRow {
-    /// The metric, as in results.csv.
-    pub metric: String,
     /// The number of layers.
     pub depth: usize,
     /// The quadrature of the evaluation; empty if it was not chosen.
     pub quadrature: String,
-    /// The samples: "train", "test", "validation", …
-    pub split: String,
-    /// The resolution of the samples.
-    pub resolution: usize,
-    /// The error.
-    pub value: f64,
+    /// The error, with its metric and the samples.
+    pub measure: Measure,
 }
 
 /// The place of the split among all, its name, and the resolution: so columns are ordered.
@@ -52,7 +46,7 @@ fn is_test(column: &&Column) -> bool {
 
 /// The tables and the drawing, or nothing without errors.
 pub fn figure(errors: &Errors) -> String {
-    let tables = unique(errors.rows.iter().map(|row| row.metric.as_str()));
+    let tables = unique(errors.rows.iter().map(|row| row.measure.metric.as_str()));
     let tables: Vec<_> = tables.into_iter().map(|metric| Table::new(errors, metric)).collect();
     let Some(first) = tables.first() else { return String::new() };
     tables.iter().enumerate().map(|(k, table)| table.html(k > 0).into_string()).collect::<String>() + &first.chart()
@@ -70,18 +64,21 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     fn new(errors: &'a Errors, metric: &'a str) -> Self {
-        let rows = || errors.rows.iter().filter(|row| row.metric == metric);
-        let mut splits = unique(rows().map(|row| row.split.as_str()));
+        let rows = || errors.rows.iter().filter(|row| row.measure.metric == metric);
+        let mut splits = unique(rows().map(|row| row.measure.split.as_str()));
         splits.sort_by_key(|&split| split != "train");
         let place = |split: &str| splits.iter().position(|&name| name == split).unwrap_or_default();
-        let column = |row: &'a ErrorRow| (place(&row.split), row.split.as_str(), row.resolution);
+        let column = |row: &'a ErrorRow| {
+            let Measure { split, resolution, .. } = &row.measure;
+            (place(split), split.as_str(), *resolution)
+        };
         Self {
             errors,
             metric,
             quadratures: unique(rows().map(|row| row.quadrature.as_str())),
             depths: rows().map(|row| row.depth).collect(),
             columns: rows().map(column).collect(),
-            values: rows().map(|row| ((row.quadrature.as_str(), row.depth, column(row)), row.value)).collect(),
+            values: rows().map(|row| ((row.quadrature.as_str(), row.depth, column(row)), row.measure.value)).collect(),
         }
     }
 
@@ -98,10 +95,6 @@ impl<'a> Table<'a> {
     fn best(&self, column: Column) -> Option<f64> {
         let of_column = || self.values.iter().filter(|(key, _)| key.2 == column).map(|(_, &value)| value);
         if of_column().nth(1).is_some() { of_column().reduce(f64::min) } else { None }
-    }
-
-    fn has_other_grids(&self) -> bool {
-        self.columns.iter().any(|column| column.2 != self.errors.trained_at)
     }
 
     /// A block of rows per quadrature, a row per depth, a column per split and resolution.
@@ -163,7 +156,7 @@ impl<'a> Table<'a> {
         }
         html! {
             strong { "How large is the " (title) "?" }
-            @if self.has_other_grids() {
+            @if self.columns.iter().any(|column| column.2 != self.errors.trained_at) {
                 " The network has only seen " (self.grid(self.errors.trained_at)) ". Read along a row: the small print is the \
                  ratio to the error of the same weights there. A neural operator keeps its error on other grids, so it \
                  should be near 1; it is coloured above " (WORSE) "."
@@ -182,7 +175,7 @@ impl<'a> Table<'a> {
         for (&(order, split), &quadrature) in splits.iter().flat_map(|s| self.quadratures.iter().map(move |q| (s, q))) {
             let own = self.values.iter().filter(|(key, _)| key.0 == quadrature && key.2.1 == split);
             let Some(depth) = own.clone().map(|(key, _)| key.1).max() else { continue };
-            let points = own.filter(|(key, _)| key.1 == depth).map(|(key, &value)| (place(key.2.2), value));
+            let points = own.filter(|(key, _)| key.1 == depth).map(|(key, &value)| (key.2.2 as f64, value));
             let name = match (quadrature, splits.len()) {
                 ("", _) => split.to_owned(),
                 (_, 1) => quadrature.to_owned(),
@@ -195,18 +188,15 @@ impl<'a> Table<'a> {
         let Some(axis) = measure::axis(self.metric, values).filter(|_| grids.len() > 1) else { return String::new() };
 
         let palette = Palette::new(0..lines.len());
-        let style = |k: usize| format!("{} {}", STYLES[k % STYLES.len()], palette.class(k));
-        let mut entries = Vec::new();
-        for (k, line) in lines.iter().enumerate() {
-            let (class, marker) = (format!("marker {}", palette.class(k)), palette.marker(k, 12.0, 0.0));
-            entries.push(Entry::line(&line.0, style(k)).with(class, marker));
-        }
-        if lines.iter().any(|line| line.2.is_some()) {
-            entries.push(Entry::line("error at the training resolution", "line thin"));
-        }
+        let entry = |(k, line): (usize, &(String, Vec<_>, Option<f64>))| {
+            let marker = palette.marker(k, 12.0, 0.0);
+            Entry::line(&line.0, palette.line(k)).with(format!("marker {}", palette.class(k)), marker)
+        };
+        let home =
+            lines.iter().find_map(|line| line.2).map(|_| Entry::line("error at the training resolution", "line thin"));
+        let entries: Vec<_> = lines.iter().enumerate().map(entry).chain(home).collect();
         let (legend, legend_height) = svg::legend(84.0, 14.0, &entries);
-        let across = Axis::around(grids.iter().map(|&resolution| place(resolution)));
-        let frame = Frame::wide(14.0 + legend_height + 20.0, 220.0, across, axis);
+        let frame = Frame::wide(14.0 + legend_height + 20.0, 220.0, Axis::doublings(grids.iter().copied()), axis);
         let x_label = match self.metric {
             "error_rate" => "pixels along a side",
             _ if self.errors.is_square => "nodes along a side",
@@ -215,14 +205,14 @@ impl<'a> Table<'a> {
         let y_ticks = measure::ticks(self.metric, axis, frame.height);
         let x_ticks = ticks(&frame, &grids, self.errors.trained_at);
         let mut content = legend + &frame.axes_at((&x_ticks, x_label), (&y_ticks, measure::title(self.metric)));
-        content.push_str(&training_resolution(&frame, self.errors.trained_at, &grids));
+        content += &training_resolution(&frame, self.errors.trained_at, &grids);
         for (k, (_, points, home)) in lines.iter().enumerate() {
             let (class, left, right) = (palette.class(k), pixel(frame.left), pixel(frame.left + frame.width));
             if let Some(y) = home.and_then(|home| frame.down(home)) {
-                content.push_str(&format!("<path class=\"line thin {class}\" d=\"M{left} {}H{right}\"/>\n", pixel(y)));
+                content += &path(&format!("line thin {class}"), &format!("M{left} {}H{right}", pixel(y)));
             }
-            content.push_str(&frame.line(points.iter().copied(), &style(k)));
-            content.push_str(&frame.markers(points.iter().copied(), &palette, k));
+            content += &frame.line(points.iter().copied(), &palette.line(k));
+            content += &frame.markers(points.iter().copied(), &palette, k);
         }
         let description =
             format!("The {} over the resolution, a line per kind of evaluation.", measure::title(self.metric));
@@ -234,33 +224,25 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Where a resolution stands on the axis: doubling it is the same step everywhere.
-fn place(resolution: usize) -> f64 {
-    (resolution as f64).log2()
-}
-
 /// A tick at each resolution; of labels that would overlap, the training resolution's stays.
 fn ticks(frame: &Frame, grids: &BTreeSet<usize>, trained_at: usize) -> Ticks {
-    let mut ticks = Ticks::default();
-    let mut labelled: Vec<f64> = Vec::new();
+    let mut labelled: Vec<usize> = Vec::new();
+    let x = |resolution: usize| frame.across(resolution as f64).unwrap_or_default();
     for &resolution in grids.get(&trained_at).into_iter().chain(grids) {
-        let Some(x) = frame.across(place(resolution)) else { continue };
-        if labelled.iter().all(|other| (other - x).abs() >= CLOSE) {
-            labelled.push(x);
-            ticks.labelled.push((place(resolution), resolution.to_string()));
+        if labelled.iter().all(|&other| (x(other) - x(resolution)).abs() >= CLOSE) {
+            labelled.push(resolution);
         }
     }
-    ticks
+    Ticks::at(labelled)
 }
 
 /// The line at the training resolution with its name.
 fn training_resolution(frame: &Frame, trained_at: usize, grids: &BTreeSet<usize>) -> String {
-    let Some(x) = grids.get(&trained_at).and_then(|&resolution| frame.across(place(resolution))) else {
+    let Some(x) = grids.get(&trained_at).and_then(|&resolution| frame.across(resolution as f64)) else {
         return String::new();
     };
     let (top, bottom) = (pixel(frame.top), pixel(frame.top + frame.height));
-    let line = format!("<path class=\"frame\" d=\"M{} {top}V{bottom}\"/>\n", pixel(x));
-    line + &label(x, frame.top - 8.0, "tick middle", "trained here")
+    path("frame", &format!("M{} {top}V{bottom}", pixel(x))) + &label(x, frame.top - 8.0, "tick middle", "trained here")
 }
 
 #[cfg(test)]
@@ -269,8 +251,9 @@ mod tests {
     use crate::report::tests::assert_well_formed;
 
     fn row(depth: usize, quadrature: &str, split: &str, resolution: usize, value: f64) -> ErrorRow {
-        let (quadrature, split) = (quadrature.into(), split.into());
-        ErrorRow { metric: "relative_l2".into(), depth, quadrature, split, resolution, value }
+        let (metric, confusion) = ("relative_l2".into(), Vec::new());
+        let measure = Measure { split: split.into(), resolution, metric, value, confusion };
+        ErrorRow { depth, quadrature: quadrature.into(), measure }
     }
 
     fn errors(rows: Vec<ErrorRow>) -> Errors {
@@ -318,13 +301,16 @@ mod tests {
 
     #[test]
     fn images_and_functions_share_the_table() {
-        let rate =
-            |split: &str, side, value| ErrorRow { metric: "error_rate".into(), ..row(2, "", split, side, value) };
+        let of = |metric: &str, split: &str, side, value| {
+            let row = row(2, "", split, side, value);
+            ErrorRow { measure: Measure { metric: metric.into(), ..row.measure }, ..row }
+        };
+        let rate = |split: &str, side, value| of("error_rate", split, side, value);
         let html = figure(&errors(vec![
             rate("validation", 31, 0.0123),
             rate("validation", 16, 0.05),
             rate("official", 31, 0.011),
-            ErrorRow { metric: "loss".into(), ..rate("validation", 31, 0.25) },
+            of("loss", "validation", 31, 0.25),
         ]));
         assert_well_formed(&html);
         assert!(html.contains(">1.23 %<") && html.contains("<small class=\"no\">×4.1</small>"));

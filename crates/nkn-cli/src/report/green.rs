@@ -10,14 +10,14 @@ use super::text::scientific;
 const ROW: f64 = 282.0;
 
 /// The Green's function that a network has learned, beside the exact one.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Green {
     /// The n points, in increasing order, evenly spaced.
     pub x: Vec<f64>,
     /// The number of layers of the network.
     pub depth: usize,
-    /// What the kernel does to loads like those of the training.
-    pub on_loads: Kernels,
+    /// What the kernel does to loads like those of the training; none if these are all zero.
+    pub on_loads: Option<Kernels>,
     /// The dimension of what these loads span.
     pub dimension: usize,
     /// The kernel itself, which also acts on loads that the network has never seen.
@@ -43,25 +43,15 @@ impl Kernels {
         let norm = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>().sqrt();
         (!self.exact.is_empty()).then(|| norm(&self.difference()) / norm(&self.exact))
     }
-
-    fn fits(&self, n: usize) -> bool {
-        n > 0 && self.learned.len() == n * n && (self.exact.is_empty() || self.exact.len() == n * n)
-    }
 }
 
-/// The figure, or nothing if the matrices do not fit the points.
+/// The figure: a row of maps on what the loads span, if that is known, and one everywhere.
 pub fn figure(green: &Green) -> String {
     let n = green.x.len();
-    let rows: Vec<_> = [
-        (&green.on_loads, format!("on the {} functions that the loads are made of", green.dimension)),
-        (&green.everywhere, "everywhere".to_owned()),
-    ]
-    .into_iter()
-    .filter(|(kernels, _)| kernels.fits(n))
-    .collect();
-    let Some((first, last)) = extent(green.x.iter().copied()).filter(|_| !rows.is_empty()) else {
-        return String::new();
-    };
+    let on_loads = format!("on the {} functions that the loads are made of", green.dimension);
+    let rows = green.on_loads.iter().map(|kernels| (kernels, on_loads.as_str()));
+    let rows: Vec<_> = rows.chain([(&green.everywhere, "everywhere")]).collect();
+    let (first, last) = extent(green.x.iter().copied()).unwrap_or((0.0, 1.0));
     let axis = Axis::linear((first, last));
     let mut content = String::new();
     for (k, (kernels, place)) in rows.iter().enumerate() {
@@ -87,39 +77,38 @@ pub fn figure(green: &Green) -> String {
     }
     let description = "Heat maps over x and y: the learned Green's function, the exact one, and their difference.";
     let drawing = svg::drawing(ROW * rows.len() as f64, "Green's function", description, &content);
-    svg::figure(&drawing, &caption(green, rows.len()))
+    svg::figure(&drawing, &caption(green))
 }
 
-fn caption(green: &Green, rows: usize) -> String {
-    let mut caption =
-        "<strong>What the network has understood.</strong> The network is affine in <var>f</var>, so its \
-                       Jacobian is a matrix: the Green's function <var>G</var>(<var>x</var>, <var>y</var>) it has \
-                       learned, the response at <var>x</var> to a unit source at <var>y</var>."
-            .to_owned();
-    if rows > 1 {
-        caption.push_str(&format!(
-            " The loads of the training are sums of {} functions of <var>y</var>, but for a ten-thousandth of their \
-             variance. They determine <var>G</var> on what these span, and the upper row is <var>G</var> projected there: \
-             what was learned. Of other loads the samples say nothing, so the lower row, all of <var>G</var>, may differ \
-             from the exact one by any amount.",
-            green.dimension
-        ));
-    }
-    if let Some(everywhere) = green.everywhere.relative_difference() {
-        let on_loads = green.on_loads.relative_difference().filter(|_| rows > 1);
+fn caption(green: &Green) -> String {
+    let Green { on_loads, dimension, everywhere, .. } = green;
+    let projected = format!(
+        " The loads of the training are sums of {dimension} functions of <var>y</var>, but for a ten-thousandth of their \
+         variance. They determine <var>G</var> on what these span, and the upper row is <var>G</var> projected there: \
+         what was learned. Of other loads the samples say nothing, so the lower row, all of <var>G</var>, may differ \
+         from the exact one by any amount."
+    );
+    let projected = if on_loads.is_some() { projected } else { String::new() };
+    let differences = everywhere.relative_difference().map(|everywhere| {
+        let on_loads = on_loads.as_ref().and_then(Kernels::relative_difference);
         let on_loads = on_loads.map(|difference| format!("{} on the loads, ", scientific(difference)));
-        caption.push_str(&format!(
+        format!(
             " The left and the middle map share one colour scale and should look alike. Relative difference in the \
              Frobenius norm: {}{} everywhere.",
             on_loads.unwrap_or_default(),
             scientific(everywhere)
-        ));
-    }
-    let kernels = [&green.on_loads, &green.everywhere];
-    if !kernels.into_iter().flat_map(|kernels| kernels.learned.iter().chain(&kernels.exact)).copied().all(drawable) {
-        caption.push_str(" Grey cells contain values that are not finite.");
-    }
-    caption
+        )
+    });
+    let mut values =
+        on_loads.iter().chain([everywhere]).flat_map(|kernels| kernels.learned.iter().chain(&kernels.exact));
+    let grey =
+        if values.all(|&value| drawable(value)) { "" } else { " Grey cells contain values that are not finite." };
+    format!(
+        "<strong>What the network has understood.</strong> The network is affine in <var>f</var>, so its Jacobian is a matrix: \
+         the Green's function <var>G</var>(<var>x</var>, <var>y</var>) it has learned, the response at <var>x</var> to a unit \
+         source at <var>y</var>.{projected}{}{grey}",
+        differences.unwrap_or_default()
+    )
 }
 
 #[cfg(test)]
@@ -136,7 +125,7 @@ mod tests {
         Green {
             x,
             depth: 2,
-            on_loads: Kernels { learned: scaled(1.001), exact: exact.clone() },
+            on_loads: Some(Kernels { learned: scaled(1.001), exact: exact.clone() }),
             dimension: 10,
             everywhere: Kernels { learned: scaled(1.5), exact: exact.clone() },
         }
@@ -158,7 +147,7 @@ mod tests {
         let x = vec![0.0, 1.0];
         // The response at x_1 to a source at x_0 is the only one.
         let everywhere = Kernels { learned: vec![0.0, 0.0, 1.0, 0.0], exact: Vec::new() };
-        let html = figure(&Green { x, depth: 1, everywhere, ..Green::default() });
+        let html = figure(&Green { x, depth: 1, on_loads: None, dimension: 0, everywhere });
         let (width, pixels) = decode(addresses(&html)[0]);
         let (low, high) = (ColorMap::Viridis.rgb(0), ColorMap::Viridis.rgb(LEVELS - 1));
         assert_eq!((width, pixels), (2, vec![low, low, low, high]));
@@ -166,9 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out_and_broken_values_are_grey() {
-        assert_eq!(figure(&Green::default()), "");
-        assert_eq!(figure(&Green { x: vec![0.0; 5], ..green() }), "");
+    fn broken_values_are_grey_and_a_single_point_is_drawn() {
         let mut broken = green();
         broken.everywhere.learned[10..400].fill(f64::NAN);
         let html = figure(&broken);
@@ -177,6 +164,6 @@ mod tests {
             html.contains("Grey cells") && html.contains("not finite everywhere") && !text_of(&html).contains("NaN")
         );
         let one = Kernels { learned: vec![0.25], exact: vec![0.25] };
-        assert_well_formed(&figure(&Green { x: vec![0.5], depth: 1, everywhere: one, ..Green::default() }));
+        assert_well_formed(&figure(&Green { x: vec![0.5], on_loads: Some(one.clone()), everywhere: one, ..green() }));
     }
 }

@@ -31,7 +31,7 @@ fn chart(growth: &Growth) -> String {
     let frame = Frame::wide(16.0, 220.0, Axis::logarithmic(across), Axis::logarithmic(up));
     let palette = Palette::new(0..1);
     let mut content = frame.axes(&growth.quantity, "seconds a step");
-    content.push_str(&frame.line(points(), &format!("line {}", palette.class(0))));
+    content.push_str(&frame.line(points(), &palette.line(0)));
     content.push_str(&frame.markers(points(), &palette, 0));
     let title = format!("Time of a step over {}", growth.quantity);
     let drawing = frame.drawing(&title, &growth.setting, &content);

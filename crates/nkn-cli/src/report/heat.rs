@@ -3,7 +3,7 @@
 use super::color::{ColorMap, LEVELS, MISSING};
 use super::pixels;
 use super::scale::{Axis, extent};
-use super::svg::{Frame, label, pixel};
+use super::svg::{Frame, label, path, pixel};
 use super::text::compact;
 
 /// Beyond so many cells along a side, cells are about as small as pixels of the screen, and sharp ones would be uneven.
@@ -44,21 +44,16 @@ impl Scale {
         self.values.position(value).map_or(MISSING, |place| self.colors.rgb(level(place)))
     }
 
-    /// The address of an image of values, row by row from the top.
-    fn image(&self, width: usize, values: impl Iterator<Item = f64>) -> String {
-        pixels::data_uri(width, &values.map(|value| self.rgb(value)).collect::<Vec<_>>())
-    }
-
     /// Values on the nodes of a grid of nx by ny as cells around them, the value at (x_i, y_j) being at i * ny + j: x to the
     /// right, y upwards. The outermost nodes are on the frame, so half of their cells is outside of it and cut off.
     pub fn cells(&self, frame: &Frame, [nx, ny]: [usize; 2], values: &[f64]) -> String {
-        let from_the_top = (0..ny).rev().flat_map(|j| (0..nx).map(move |i| values[i * ny + j]));
+        let colors: Vec<_> = (0..ny).rev().flat_map(|j| (0..nx).map(move |i| self.rgb(values[i * ny + j]))).collect();
         let reach = |nodes: usize, length: f64| length * nodes as f64 / nodes.saturating_sub(1).max(1) as f64;
         let (width, height) = (reach(nx, frame.width), reach(ny, frame.height));
         let corner = (frame.left + (frame.width - width) / 2.0, frame.top + (frame.height - height) / 2.0);
         let class = if nx.max(ny) > FINE { "" } else { "pixels" };
-        let cells = image(class, &self.image(nx, from_the_top), corner, (width, height));
-        format!("{}<path class=\"frame\" d=\"{}\"/>\n", frame.clip(&cells), frame.border())
+        let cells = image(class, &pixels::data_uri(nx, &colors), corner, (width, height));
+        frame.clip(&cells) + &path("frame", &frame.border())
     }
 
     /// The colours from bottom to top, with values beside them.
@@ -82,23 +77,17 @@ impl Scale {
             (0..LEVELS).rev().collect()
         };
         let colors: Vec<_> = levels.into_iter().map(|level| self.colors.rgb(level)).collect();
-        format!(
-            "{}<path class=\"frame\" d=\"{}\"/>\n{content}",
-            image("pixels", &pixels::data_uri(1, &colors), (left, top), (bar.width, height)),
-            bar.border()
-        )
+        let bar_image = image("pixels", &pixels::data_uri(1, &colors), (left, top), (bar.width, height));
+        bar_image + &path("frame", &bar.border()) + &content
     }
 }
 
 /// An image stretched over a rectangle; the class "pixels" keeps them sharp.
 fn image(class: &str, address: &str, (left, top): (f64, f64), (width, height): (f64, f64)) -> String {
+    let [x, y, width, height] = [left, top, width, height].map(pixel);
     format!(
-        "<image class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" \
-         preserveAspectRatio=\"none\" href=\"{address}\"/>\n",
-        pixel(left),
-        pixel(top),
-        pixel(width),
-        pixel(height)
+        "<image class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" \
+         preserveAspectRatio=\"none\" href=\"{address}\"/>\n"
     )
 }
 
@@ -129,7 +118,8 @@ mod tests {
     #[test]
     fn images_hold_the_colours_of_their_values() {
         let scale = Scale::new((0.0, 1.0), ColorMap::Viridis);
-        let (width, pixels) = pixels::tests::decode(&scale.image(2, [0.0, 1.0, f64::NAN, 0.0].into_iter()));
+        let (width, pixels) =
+            pixels::tests::decode(&pixels::data_uri(2, &[0.0, 1.0, f64::NAN, 0.0].map(|value| scale.rgb(value))));
         let colors: Vec<_> = pixels.into_iter().map(hex).collect();
         assert_eq!((width, colors), (2, ["#440154", "#fde725", "#808080", "#440154"].map(String::from).to_vec()));
     }

@@ -16,19 +16,17 @@ mod heat;
 pub(crate) mod measure;
 mod mistakes;
 mod pixels;
-mod samples;
+pub(crate) mod samples;
 pub(crate) mod scale;
 pub mod source;
 mod spectrum;
 mod stencils;
 pub(crate) mod svg;
-pub(crate) mod tables;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;
 
 use color::Palette;
-pub use fields::FieldComparison;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Everything that a page shows; what is empty is left out.
@@ -44,20 +42,18 @@ pub struct Report {
     pub errors: errors::Errors,
     /// Training curves, one per depth, in the order in which the depths were trained.
     pub curves: Vec<curves::Curve>,
-    /// A few test samples in one dimension.
-    pub samples: Vec<samples::Sample>,
-    /// A few test samples in two dimensions, each at one or several resolutions.
-    pub fields: Vec<FieldComparison>,
+    /// A few test samples, those in two dimensions at one or several resolutions.
+    pub samples: Vec<samples::Comparison>,
     /// The learned Green's function, if the network has one.
     pub green: Option<green::Green>,
     /// The names of the classes of images, in the order of their numbers.
     pub classes: Vec<String>,
     /// What a classifier answered, one entry per resolution.
     pub answers: Vec<confusion::Answers>,
-    /// Learned kernels of images, each at one pixel.
-    pub stencils: Vec<stencils::Stencil>,
+    /// Learned kernels of images with their titles, each at one pixel.
+    pub stencils: Vec<(String, nkn::model::Stencil)>,
     /// The eigenvalues of the learned operator, one entry per depth.
-    pub spectra: Vec<spectrum::Spectrum>,
+    pub spectra: Vec<nkn::analysis::Stability>,
     /// Measurements of the time of a step.
     pub growth: Vec<growth::Growth>,
     /// Honest remarks, in plain text.
@@ -72,17 +68,17 @@ pub fn render(report: &Report) -> String {
         ("Errors", errors::figure(&report.errors)),
         ("Training", curves::figure(&report.curves, &palette)),
         ("Test samples", samples::figure(&report.samples)),
-        ("Fields", fields::figure(&report.fields)),
+        ("Fields", fields::figure(&report.samples)),
         ("Green's function", report.green.as_ref().map(green::figure).unwrap_or_default()),
         ("Confusions", confusion::figure(&report.answers, &report.classes)),
         ("Mistakes", mistakes::figure(&report.answers, &report.classes)),
         ("Learned kernels", stencils::figure(&report.stencils)),
         ("Spectrum and stability", spectrum::figure(&report.spectra, &palette)),
         ("Growth", growth::figure(&report.growth)),
-        ("Notes", tables::notes(&report.notes)),
+        ("Notes", notes(&report.notes)),
     ];
     let sections: String = sections.into_iter().map(|(heading, content)| section(heading, content)).collect();
-    let header = html! { (PreEscaped(paragraph(&report.summary))) (PreEscaped(tables::facts(&report.facts))) };
+    let header = html! { (PreEscaped(paragraph(&report.summary))) (PreEscaped(facts(&report.facts))) };
     page(("Nonlocal kernel networks", &report.title), "", header, PreEscaped(sections))
 }
 
@@ -118,4 +114,22 @@ pub(crate) fn section(heading: &str, content: String) -> String {
 /// The summary under the title, or nothing.
 pub(crate) fn paragraph(text: &str) -> String {
     if text.is_empty() { String::new() } else { html! { p.summary { (text) } }.into_string() }
+}
+
+/// Names and values under the title; long values, such as commands, get a line of their own.
+pub(crate) fn facts(facts: &[(String, String)]) -> String {
+    let is_wide = |value: &str| value.chars().count() > 32;
+    html! {
+        @if !facts.is_empty() { dl {
+            @for (name, value) in facts {
+                div class=[is_wide(value).then_some("wide")] { dt { (name) } dd { @if is_wide(value) { code { (value) } } @else { (value) } } }
+            }
+        } }
+    }
+    .into_string()
+}
+
+/// The remarks at the end.
+pub(crate) fn notes(notes: &[String]) -> String {
+    html! { @if !notes.is_empty() { ul { @for note in notes { li { (note) } } } } }.into_string()
 }

@@ -38,6 +38,14 @@ pub struct Ticks {
     pub factor: Option<String>,
 }
 
+impl Ticks {
+    /// Ticks at whole numbers, which are their labels.
+    pub fn at(values: impl IntoIterator<Item = usize>) -> Self {
+        let labelled = values.into_iter().map(|value| (value as f64, value.to_string())).collect();
+        Self { labelled, ..Self::default() }
+    }
+}
+
 impl Axis {
     /// A linear axis over exactly this range; an empty range is widened.
     pub fn linear((low, high): (f64, f64)) -> Self {
@@ -57,6 +65,12 @@ impl Axis {
         let (low, high) = (low.log10(), high.log10());
         let room = (0.04 * (high - low)).max((1.0 - (high - low)) / 2.0);
         Self { low: low - room, high: high + room, logarithmic: true }
+    }
+
+    /// An axis on which doubling is the same step everywhere, with room at both ends of the values.
+    pub fn doublings(values: impl IntoIterator<Item = usize>) -> Self {
+        let exponents = values.into_iter().map(|value| (value as f64).log10());
+        Self { logarithmic: true, ..Self::around(exponents) }
     }
 
     /// The position of a value: 0 at the low end, 1 at the high end; none if the value cannot be drawn.
@@ -124,6 +138,7 @@ impl Axis {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn ticks_are_round_and_inside() {
@@ -151,5 +166,46 @@ mod tests {
         let axis = Axis::logarithmic((1.0, 100.0));
         assert!([0.0, -1.0, f64::NAN, f64::INFINITY].into_iter().all(|value| axis.position(value).is_none()));
         assert!((axis.position(10.0).expect("a place") - 0.5).abs() < 1e-12);
+    }
+
+    /// What a label and the factor of its axis say.
+    fn read(label: &str, factor: Option<&str>) -> f64 {
+        let exponent = factor.map_or(0, |factor| {
+            let digits = factor.trim_start_matches("×10").chars();
+            let digit = |sign| "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().position(|known| known == sign);
+            digits.map(|sign| digit(sign).map_or("-".into(), |k| k.to_string())).collect::<String>().parse().unwrap()
+        });
+        label.replace('−', "-").parse::<f64>().unwrap() * 10f64.powi(exponent)
+    }
+
+    proptest! {
+        #[test]
+        fn ticks_say_where_they_stand(low in -1e6..1e6_f64, exponent in -2..6_i32, count in 2..12_usize) {
+            let axis = Axis::linear((low, low + 10f64.powi(exponent)));
+            let Ticks { labelled, factor, .. } = axis.ticks(count);
+            prop_assert!((1..=(count as f64 / 0.7) as usize + 1).contains(&labelled.len()), "{labelled:?}");
+            prop_assert!(labelled.is_sorted_by(|a, b| a.0 < b.0 && a.1 != b.1));
+            for (value, label) in &labelled {
+                let said = read(label, factor.as_deref());
+                prop_assert!((said - value).abs() < 1e-6 * axis.span(), "{value} is called {label} {factor:?}");
+            }
+        }
+
+        #[test]
+        fn larger_values_stand_farther_along(a in 1e-9..1e9_f64, b in 1e-9..1e9_f64, low in 1e-3..1.0_f64, size in 1.0..1e6_f64) {
+            for axis in [Axis::linear((low, low + size)), Axis::logarithmic((low, low * size)), Axis::doublings([3, 80])] {
+                let (at_a, at_b) = (axis.position(a).unwrap(), axis.position(b).unwrap());
+                prop_assert!((at_a - at_b) * (a - b) >= 0.0, "{a} at {at_a}, {b} at {at_b}");
+            }
+        }
+    }
+
+    #[test]
+    fn doublings_are_equal_steps_with_room_at_the_ends() {
+        let axis = Axis::doublings([4, 1, 16]);
+        let places = [1.0, 2.0, 4.0, 8.0, 16.0].map(|value| axis.position(value).unwrap());
+        assert!(places.windows(2).all(|pair| (pair[1] - pair[0] - (places[1] - places[0])).abs() < 1e-12));
+        assert!(places[0] > 0.0 && places[4] < 1.0 && axis.position(0.0).is_none());
+        assert_eq!(Ticks::at([1, 16]).labelled, [(1.0, "1".into()), (16.0, "16".into())]);
     }
 }

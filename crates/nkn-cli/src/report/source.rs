@@ -1,24 +1,22 @@
 //! Where a report comes from: what a run folder holds, and what its networks say when they are asked.
 //!
-//! All that the report knows of the library is here; the sections know plain numbers only.
+//! All that is asked of the library is asked here; the sections draw its answers.
 
 use super::confusion::Answers;
 use super::curves::{Curve, Line};
 use super::errors::{ErrorRow, Errors};
 use super::green::{Green, Kernels};
 use super::mistakes::{self, TILES};
-use super::samples::Sample;
-use super::spectrum::Spectrum;
-use super::stencils::Stencil;
+use super::samples::Comparison;
 use super::text::{rate, scientific, size};
-use super::{FieldComparison, Report, render};
+use super::{Report, render};
 use anyhow::{Context, Result, ensure};
 use nkn::analysis::{Elliptic, LoadSpan, QUICK_LIMIT, Stability, effective_green};
 use nkn::domain::Domain;
 use nkn::field::images::Resampler;
 use nkn::field::{Field, Samples, relative_l2};
 use nkn::io::write_atomically;
-use nkn::model::{Block, Kind, Model, Predicting};
+use nkn::model::{Block, Kind, Model, Predicting, Stencil};
 use nkn::problem::poisson;
 use nkn::run::{Data, Problem, RunConfig, RunFolder, RunResults};
 use nkn::task::{ImageSplits, Mistake, TestSet, image_measure, mistakes};
@@ -79,7 +77,7 @@ fn of(folder: &RunFolder) -> Result<Report> {
             let errors = errors(&config, &models, train, test.as_ref())?;
             let report = Report { errors, green: green(&config, deepest, train)?, ..report };
             let Some(test) = test else { return Ok(report) };
-            Ok(Report { samples: samples(deepest, test)?, fields: fields(&config, deepest, test)?, ..report })
+            Ok(Report { samples: samples(&config, deepest, test)?, ..report })
         }
         Data::Images(splits) => of_images(report, &config, deepest, splits, &results),
     }
@@ -160,20 +158,6 @@ fn picks(errors: &[f64]) -> Vec<usize> {
     picks
 }
 
-/// Three test samples on a line.
-fn samples(model: &Model, test: &Samples) -> Result<Vec<Sample>> {
-    let ([input], 1) = (model.config().fields.as_slice(), test.domain().dim()) else { return Ok(Vec::new()) };
-    if !is_plain(model, test) {
-        return Ok(Vec::new());
-    }
-    let picks = picks(&relative_l2(&model.predict(test)?, test.output_values()?, test.nodes()));
-    let sample = |(index, [input, truth, prediction], relative_l2): Shown| {
-        let x = test.domain().coordinates();
-        Sample { index, x, input, truth, prediction, relative_l2 }
-    };
-    Ok(shown(model, test, input, &picks)?.into_iter().map(sample).collect())
-}
-
 /// Whether there is one scalar output on one domain.
 fn is_plain(model: &Model, test: &Samples) -> bool {
     let is_scalar = |fields: &[Field]| fields.iter().all(|field| field.components == 1);
@@ -182,22 +166,6 @@ fn is_plain(model: &Model, test: &Samples) -> bool {
         && test.outputs().len() == 1
         && is_scalar(test.fields())
         && is_scalar(test.outputs())
-}
-
-/// The number of a sample; its input, the truth and the prediction; the relative error.
-type Shown = (usize, [Vec<f64>; 3], f64);
-
-/// Some samples of a set beside the model's predictions.
-fn shown(model: &Model, set: &Samples, input: &str, picks: &[usize]) -> Result<Vec<Shown>> {
-    let samples = set.select(picks);
-    let (prediction, truth) = (model.predict(&samples)?, samples.output_values()?);
-    let errors = relative_l2(&prediction, truth, samples.nodes());
-    let fields = [&samples.field(input)?.values[..], truth, &prediction];
-    let one = |(place, &index): (usize, &usize)| {
-        let range = place * samples.nodes()..(place + 1) * samples.nodes();
-        (index, fields.map(|values| values[range.clone()].to_vec()), errors[place])
-    };
-    Ok(picks.iter().enumerate().map(one).collect())
 }
 
 /// Other resolutions at which nkn can generate the test samples.
@@ -216,38 +184,41 @@ fn other_resolutions(config: &RunConfig) -> Vec<usize> {
     }
 }
 
-/// Three test samples in the plane, at the resolution of training and at finer ones.
-fn fields(config: &RunConfig, model: &Model, test: &Samples) -> Result<Vec<FieldComparison>> {
-    if test.domain().dim() != 2 || !matches!(test.domain(), Domain::Grid(_)) || !is_plain(model, test) {
+/// The best, the median and the worst test sample, in the plane at finer resolutions too.
+fn samples(config: &RunConfig, model: &Model, test: &Samples) -> Result<Vec<Comparison>> {
+    let is_plane = is_square(test.domain());
+    if !is_plain(model, test) || (!is_plane && (test.domain().dim() > 1 || model.config().fields.len() > 1)) {
         return Ok(Vec::new());
     }
     let picks = picks(&relative_l2(&model.predict(test)?, test.output_values()?, test.nodes()));
     let mut result = comparisons(model, test, &picks)?;
-    for finer in config.data.tests_at(&other_resolutions(config), &|_, _| {})? {
+    let finer = if is_plane { other_resolutions(config) } else { Vec::new() };
+    for finer in config.data.tests_at(&finer, &|_, _| {})? {
         result.extend(comparisons(model, &finer, &picks)?);
     }
     result.sort_by_key(|comparison| picks.iter().position(|&pick| pick == comparison.index));
     Ok(result)
 }
 
-/// Some samples of a set in the plane beside the model's predictions.
-pub fn comparisons(model: &Model, set: &Samples, picks: &[usize]) -> Result<Vec<FieldComparison>> {
-    let (Domain::Grid(grid), Some(input_name)) = (set.domain(), model.config().fields.first()) else {
-        return Ok(Vec::new());
+/// Whether the resolution of samples is the number of nodes along a side.
+pub fn is_square(domain: &Domain) -> bool {
+    domain.dim() == 2 && matches!(domain, Domain::Grid(_))
+}
+
+/// Some samples of a set beside the model's predictions.
+pub fn comparisons(model: &Model, set: &Samples, picks: &[usize]) -> Result<Vec<Comparison>> {
+    let Some(input_name) = model.config().fields.first() else { return Ok(Vec::new()) };
+    let samples = set.select(picks);
+    let (prediction, truth) = (model.predict(&samples)?, samples.output_values()?);
+    let errors = relative_l2(&prediction, truth, samples.nodes());
+    let fields = [&samples.field(input_name)?.values[..], truth, &prediction];
+    let comparison = |(place, &index): (usize, &usize)| {
+        let range = place * samples.nodes()..(place + 1) * samples.nodes();
+        let [input, truth, prediction] = fields.map(|values| values[range.clone()].to_vec());
+        let (domain, input_name) = (set.domain().clone(), input_name.clone());
+        Comparison { index, domain, input_name, input, truth, prediction, relative_l2: errors[place] }
     };
-    let (lower, upper) = (grid.lower(), grid.upper());
-    let comparison = |(index, [input, truth, prediction], relative_l2): Shown| FieldComparison {
-        index,
-        resolution: grid.shape()[0],
-        shape: [grid.shape()[0], grid.shape()[1]],
-        extent: [lower[0], upper[0], lower[1], upper[1]],
-        input_name: input_name.clone(),
-        input,
-        truth,
-        prediction,
-        relative_l2,
-    };
-    Ok(shown(model, set, input_name, picks)?.into_iter().map(comparison).collect())
+    Ok(picks.iter().enumerate().map(comparison).collect())
 }
 
 /// What a network has learned whose output is affine in its one input on a line.
@@ -266,10 +237,8 @@ fn green(config: &RunConfig, model: &Model, train: &Samples) -> Result<Option<Gr
         if config.data.problem == Problem::Poisson { x.iter().copied().flat_map(exact).collect() } else { Vec::new() };
     let everywhere = Kernels { learned: effective_green(model, train.domain())?, exact };
     let span = LoadSpan::new(&x, &train.field(load)?.values, LOADS)?;
-    let on_loads = match span.dimension() {
-        0 => Kernels::default(),
-        _ => Kernels { learned: span.project(&everywhere.learned), exact: span.project(&everywhere.exact) },
-    };
+    let project = || Kernels { learned: span.project(&everywhere.learned), exact: span.project(&everywhere.exact) };
+    let on_loads = (span.dimension() > 0).then(project);
     Ok(Some(Green { x, depth: model.depth(), on_loads, dimension: span.dimension(), everywhere }))
 }
 
@@ -278,24 +247,17 @@ fn unknowns(config: &nkn::model::ModelConfig, data: &Data) -> usize {
     config.width * data.nodes()
 }
 
-/// The spectrum of each depth on the first training sample, or on images; beyond some thousand unknowns it takes a minute per depth, and `nkn spectrum` finds it on
-/// request.
-fn spectra(models: &[Model], data: &Data) -> Result<Vec<Spectrum>> {
-    let of = |model: &Model| -> Result<Spectrum> {
-        let operator = match data {
-            Data::Functions { train, .. } => Elliptic::new(model, train)?,
-            Data::Images(splits) => Elliptic::of_images(model, splits.side, 0)?,
-        };
-        let found = Stability::of(model, &operator)?;
-        Ok(Spectrum {
-            depth: model.depth(),
-            step: found.step,
-            amplification: found.amplification(),
-            smallest_symmetric: found.spectrum.smallest_symmetric,
-            stable_from: found.stable_from,
-            eigenvalues: found.spectrum.eigenvalues,
-        })
-    };
+/// The operator of a network on the first training sample or on images; a nonlocal block has one for each of its steps.
+pub fn operator(model: &Model, data: &Data, step: usize) -> nkn::Result<Elliptic> {
+    match data {
+        Data::Functions { train, .. } => Elliptic::new(model, train),
+        Data::Images(splits) => Elliptic::of_images(model, splits.side, step),
+    }
+}
+
+/// The spectrum of each depth; beyond some thousand unknowns it takes a minute per depth, and `nkn spectrum` finds it on request.
+fn spectra(models: &[Model], data: &Data) -> Result<Vec<Stability>> {
+    let of = |model: &Model| Ok(Stability::of(model, &operator(model, data, 0)?)?);
     let has_one = |model: &&Model| model.config().uses_kernel() && unknowns(model.config(), data) <= QUICK_LIMIT;
     models.iter().filter(has_one).map(of).collect()
 }
@@ -309,23 +271,15 @@ fn errors(config: &RunConfig, models: &[Model], train: &Samples, test: Option<&S
     for model in models {
         for &(split, samples) in &sets {
             let measures = model.measures(samples, split, None, &Predicting::default())?;
-            rows.extend(measures.iter().map(|measure| row(model.depth(), measure)));
+            rows.extend(measures.into_iter().map(|measure| row(model.depth(), measure)));
         }
     }
-    let is_square = matches!(train.domain(), Domain::Grid(grid) if grid.dim() == 2);
-    Ok(Errors { trained_at: train.domain().resolution(), is_square, rows })
+    Ok(Errors { trained_at: train.domain().resolution(), is_square: is_square(train.domain()), rows })
 }
 
-/// A measure as it stands on the page.
-pub fn row(depth: usize, measure: &Measure) -> ErrorRow {
-    ErrorRow {
-        metric: measure.metric.clone(),
-        depth,
-        quadrature: String::new(),
-        split: measure.split.clone(),
-        resolution: measure.resolution,
-        value: measure.value,
-    }
+/// A measure with the training's quadrature.
+fn row(depth: usize, measure: Measure) -> ErrorRow {
+    ErrorRow { depth, quadrature: String::new(), measure }
 }
 
 fn notes(config: &RunConfig, data: &Data) -> Vec<String> {
@@ -351,10 +305,9 @@ fn of_images(
 ) -> Result<Report> {
     let first = splits.tests.first().context("there are no test images")?;
     let answers = splits.tested_at.iter().map(|&side| answers(model, first, side, side == splits.side));
-    let results = results.depths.iter();
-    let rows = results.flat_map(|result| result.measures.iter().map(|measure| row(result.depth, measure))).collect();
+    let rows = results.depths.iter().flat_map(|one| one.measures.iter().map(|measure| row(one.depth, measure.clone())));
     Ok(Report {
-        errors: Errors { trained_at: splits.side, is_square: true, rows },
+        errors: Errors { trained_at: splits.side, is_square: true, rows: rows.collect() },
         classes: config.data.problem.classes().iter().map(|&name| name.to_owned()).collect(),
         answers: answers.collect::<Result<_>>()?,
         stencils: stencils(model, splits.side)?,
@@ -365,43 +318,37 @@ fn of_images(
 /// What a network answers to images of a size, and its most confident mistakes as it saw them.
 fn answers(model: &Model, test: &TestSet, side: usize, is_training: bool) -> Result<Answers> {
     let found = model.classify(&test.images, side, &Predicting::default())?;
-    let mut wrong = mistakes(&found, &test.images);
-    wrong.sort_by(|a, b| b.answer.probability.total_cmp(&a.answer.probability).then(a.image.cmp(&b.image)));
-    let Measure { value: error_rate, confusion, .. } = image_measure(test.name, side, &found, &test.images);
     let resampler = Resampler::new(test.images.side, side)?;
-    let mistake = |mistake: &Mistake| {
-        let values = test.images.values(&[mistake.image], &resampler);
-        mistakes::Mistake {
-            pixels: values.iter().map(|value| (255.0 * value).round().clamp(0.0, 255.0) as u8).collect(),
-            channels: test.images.channels,
-            truth: mistake.truth,
-            predicted: mistake.answer.class,
-            probability: f64::from(mistake.answer.probability),
-        }
+    let mistake = |answer: Mistake| {
+        let values = test.images.values(&[answer.image], &resampler);
+        mistakes::Mistake { pixels: pixels(&values, test.images.channels), answer }
     };
-    let mistakes = wrong.iter().take(TILES).map(mistake).collect();
-    Ok(Answers { side, is_training, error_rate, confusion, mistakes })
+    let mistakes = most_confident(mistakes(&found, &test.images)).into_iter().map(mistake).collect();
+    Ok(Answers { is_training, measure: image_measure(test.name, side, &found, &test.images), mistakes })
 }
 
-/// The kernels in the middle of the image.
-fn stencils(model: &Model, side: usize) -> Result<Vec<Stencil>> {
+/// Those of which the network was surest, as many as are shown.
+fn most_confident(mut wrong: Vec<Mistake>) -> Vec<Mistake> {
+    wrong.sort_by(|a, b| b.answer.probability.total_cmp(&a.answer.probability).then(a.image.cmp(&b.image)));
+    wrong.truncate(TILES);
+    wrong
+}
+
+/// Red, green and blue from one channel, which is grey, or from three, one after the other.
+fn pixels(values: &[f32], channels: usize) -> Vec<[u8; 3]> {
+    let area = values.len() / channels;
+    let part = |k: usize, channel: usize| (255.0 * values[channel.min(channels - 1) * area + k]).round() as u8;
+    (0..area).map(|k| [0, 1, 2].map(|channel| part(k, channel))).collect()
+}
+
+/// The kernels in the middle of the image with their titles.
+fn stencils(model: &Model, side: usize) -> Result<Vec<(String, Stencil)>> {
     let titles: Vec<String> = match model.config().block {
         _ if !model.config().uses_kernel() => Vec::new(),
         Block::Nkn => (1..=model.depth()).map(|step| format!("Step {step} of the nonlocal block")).collect(),
         _ => vec!["The kernel in the middle of the image".into()],
     };
-    let one = |(step, title): (usize, String)| -> Result<Stencil> {
-        let found = model.stencil(step, (side / 2, side / 2))?;
-        Ok(Stencil {
-            title,
-            radius: found.radius,
-            x: (found.at.1, found.at.0),
-            offsets: found.offsets.iter().map(|&(rows, columns)| (columns, rows)).collect(),
-            cell: found.cell,
-            blocks: found.blocks,
-            width: model.config().width,
-        })
-    };
+    let one = |(step, title)| Ok((title, model.stencil(step, (side / 2, side / 2))?));
     titles.into_iter().enumerate().map(one).collect()
 }
 
@@ -420,6 +367,20 @@ mod tests {
     fn a_page_names_a_run_without_its_path() {
         assert_eq!(name(Path::new("/home/somebody/runs/poisson")), "poisson");
         assert_eq!((name(Path::new("runs/a b/")), name(Path::new("/"))), ("a b".into(), String::new()));
+    }
+
+    #[test]
+    fn the_most_confident_mistakes_are_kept_with_their_pixels() {
+        let wrong = |image: usize| {
+            let probability = (image * 17 % 30) as f32 / 100.0;
+            Mistake { image, truth: 1, answer: nkn::task::Answer { class: 0, probability } }
+        };
+        let kept = most_confident((0..31).map(wrong).collect());
+        assert_eq!((kept.len(), kept[0].answer.probability, kept[23].answer.probability), (TILES, 0.29, 0.07));
+        let ties: Vec<_> = kept.iter().filter(|one| one.answer.probability == 0.0).map(|one| one.image).collect();
+        assert!(ties.is_sorted(), "{ties:?}");
+        assert_eq!(pixels(&[0.0, 0.5, 1.0, 1.2], 1), [[0; 3], [128; 3], [255; 3], [255; 3]]);
+        assert_eq!(pixels(&[0.0, 1.0, 0.2, 0.4, -1.0, 0.6], 3), [[0, 51, 0], [255, 102, 153]]);
     }
 
     #[test]

@@ -33,7 +33,13 @@ pub fn label(x: f64, y: f64, class: &str, text: &str) -> String {
     format!("<text x=\"{}\" y=\"{}\" class=\"{class}\">{}</text>\n", pixel(x), pixel(y), escape(text))
 }
 
-/// Path data through points; of the points in one pixel column only the lowest and the highest are kept.
+/// Lines or areas with these classes.
+pub fn path(class: &str, data: &str) -> String {
+    format!("<path class=\"{class}\" d=\"{data}\"/>\n")
+}
+
+/// Path data through pixels; of those in one column only the lowest and the highest are kept. A single point is a
+/// line of no length: round caps make it visible.
 pub fn polyline(points: &[(f64, f64)]) -> String {
     let mut path = String::new();
     for column in points.chunk_by(|a, b| a.0.floor() == b.0.floor()) {
@@ -46,7 +52,12 @@ pub fn polyline(points: &[(f64, f64)]) -> String {
             path.push_str(&format!("{} {}", pixel(x), pixel(y)));
         }
     }
-    path
+    path + if points.len() == 1 { "h0" } else { "" }
+}
+
+/// The same, interrupted where there is no point.
+pub fn interrupted(points: &[Option<(f64, f64)>]) -> String {
+    points.split(Option::is_none).map(|run| polyline(&run.iter().flatten().copied().collect::<Vec<_>>())).collect()
 }
 
 /// One entry of a legend.
@@ -61,7 +72,7 @@ pub struct Entry {
 impl Entry {
     /// The entry of a line of this style.
     pub fn line(text: impl Into<String>, style: impl Into<String>) -> Self {
-        Self { text: text.into(), symbol: vec![(style.into(), dash(0.0, 0.0))] }
+        Self { text: text.into(), symbol: vec![(style.into(), "M0 0h24".into())] }
     }
 
     /// With a symbol on it.
@@ -89,11 +100,6 @@ pub fn legend(left: f64, top: f64, entries: &[Entry]) -> (String, f64) {
         x += width;
     }
     (content, y - top + 20.0)
-}
-
-/// A short line, the symbol of a line in a legend.
-pub fn dash(x: f64, y: f64) -> String {
-    format!("M{} {}h24", pixel(x), pixel(y))
 }
 
 /// A rectangle with two axes.
@@ -183,7 +189,7 @@ impl Frame {
                 escape(y_label)
             ));
         }
-        format!("<path class=\"grid\" d=\"{grid}\"/>\n<path class=\"frame\" d=\"{minor}{}\"/>\n{labels}", self.border())
+        path("grid", &grid) + &path("frame", &(minor + &self.border())) + &labels
     }
 
     /// Path data of the rectangle's edge.
@@ -194,26 +200,15 @@ impl Frame {
 
     /// A line through the points; it is interrupted where a point cannot be drawn.
     pub fn line(&self, points: impl Iterator<Item = (f64, f64)>, class: &str) -> String {
-        let points: Vec<_> = points.map(|point| self.point(point)).collect();
-        let runs = points.split(|point| point.is_none()).filter(|run| !run.is_empty());
-        let path: String = runs
-            .map(|run| {
-                // A single point is a line of no length: round caps make it visible.
-                let end = if run.len() == 1 { "h0" } else { "" };
-                polyline(&run.iter().flatten().copied().collect::<Vec<_>>()) + end
-            })
-            .collect();
-        if path.is_empty() {
-            return path;
-        }
-        format!("<path class=\"{class}\" d=\"{path}\"/>\n")
+        let data = interrupted(&points.map(|point| self.point(point)).collect::<Vec<_>>());
+        if data.is_empty() { data } else { path(class, &data) }
     }
 
     /// The markers of a category at the points that can be drawn.
     pub fn markers(&self, points: impl Iterator<Item = (f64, f64)>, palette: &Palette, category: usize) -> String {
         let drawn = points.filter_map(|point| self.point(point));
-        let path: String = drawn.map(|(x, y)| palette.marker(category, x, y)).collect();
-        format!("<path class=\"marker {}\" d=\"{path}\"/>\n", palette.class(category))
+        let data: String = drawn.map(|(x, y)| palette.marker(category, x, y)).collect();
+        path(&format!("marker {}", palette.class(category)), &data)
     }
 
     /// What is inside the rectangle; the rest is cut off.

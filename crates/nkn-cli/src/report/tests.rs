@@ -1,7 +1,11 @@
 //! The page is well formed, ordered and complete for whatever it is given.
 
 use super::confusion::tests::{answers, pets};
+use super::samples::tests::wave;
+use super::spectrum::tests::stability;
+use super::stencils::tests::stencil;
 use super::*;
+use nkn::train::Measure;
 
 /// Checks that tags are balanced, attributes quoted and ampersands escaped.
 pub fn assert_well_formed(page: &str) {
@@ -50,35 +54,18 @@ fn complete() -> Report {
             trained_at: 50,
             is_square: false,
             rows: vec![errors::ErrorRow {
-                metric: "relative_l2".into(),
                 depth: 1,
-                split: "test".into(),
-                resolution: 50,
-                value: 2.32e-3,
-                ..errors::ErrorRow::default()
+                quadrature: String::new(),
+                measure: Measure { metric: "relative_l2".into(), split: "test".into(), ..answers().measure },
             }],
         },
         curves: vec![curves::Curve { depth: 1, lines: vec![line("train"), line("test")] }],
-        samples: vec![samples::Sample {
-            index: 7,
-            x: x.clone(),
-            input: x.clone(),
-            truth: x.clone(),
-            prediction: x.clone(),
-            relative_l2: 1e-3,
-        }],
-        fields: vec![fields::FieldComparison {
-            shape: [2, 2],
-            extent: [0.0, 1.0, 0.0, 1.0],
-            truth: vec![1.0; 4],
-            prediction: vec![1.0; 4],
-            ..fields::FieldComparison::default()
-        }],
-        green: Some(green::Green { x, depth: 1, on_loads: kernels.clone(), dimension: 2, everywhere: kernels }),
+        samples: vec![wave(&[3]), wave(&[2, 2])],
+        green: Some(green::Green { x, depth: 1, on_loads: Some(kernels.clone()), dimension: 2, everywhere: kernels }),
         classes: pets(),
         answers: vec![answers()],
-        stencils: vec![stencils::Stencil::default()],
-        spectra: vec![spectrum::Spectrum { depth: 1, eigenvalues: vec![(0.1, 0.0)], ..Default::default() }],
+        stencils: vec![("A kernel".into(), stencil())],
+        spectra: vec![stability(1, &[(0.1, 0.0)])],
         growth: vec![growth::Growth {
             quantity: "nodes".into(),
             points: vec![(1.0, 0.1), (10.0, 1.0)],
@@ -118,8 +105,8 @@ fn what_is_missing_is_left_out() {
     let ones = [
         ("Errors", Report { errors: all.errors, ..empty.clone() }),
         ("Training", Report { curves: all.curves, ..empty.clone() }),
-        ("Test samples", Report { samples: all.samples, ..empty.clone() }),
-        ("Fields", Report { fields: all.fields, ..empty.clone() }),
+        ("Test samples", Report { samples: vec![wave(&[9])], ..empty.clone() }),
+        ("Fields", Report { samples: vec![wave(&[3, 4])], ..empty.clone() }),
         ("Green's function", Report { green: all.green, ..empty.clone() }),
         ("Learned kernels", Report { stencils: all.stencils, ..empty.clone() }),
         ("Spectrum and stability", Report { spectra: all.spectra, ..empty.clone() }),
@@ -142,4 +129,19 @@ fn names_are_escaped() {
     assert!(!page.contains("<script") && page.contains("{title}"));
     assert_eq!(page.matches("&lt;script&gt;alert(&quot;&amp;&quot;)").count(), 5, "title, heading, summary and a fact");
     assert_well_formed(&section("<h> & \"", "x".into()));
+}
+
+#[test]
+fn facts_are_escaped_and_long_ones_get_a_line() {
+    assert_eq!(facts(&[]), "");
+    let html = facts(&[("<n>".into(), "a & \"b\"".into()), ("command".into(), "x".repeat(33))]);
+    assert_well_formed(&html);
+    assert!(html.contains("<dt>&lt;n&gt;</dt><dd>a &amp; &quot;b&quot;</dd>"), "{html}");
+    assert_eq!((html.matches("class=\"wide\"").count(), html.matches("<code>").count()), (1, 1));
+}
+
+#[test]
+fn notes_are_a_list_or_nothing() {
+    assert_eq!(notes(&[]), "");
+    assert_eq!(notes(&["1 < 2".into(), "b".into()]), "<ul><li>1 &lt; 2</li><li>b</li></ul>");
 }

@@ -77,9 +77,21 @@ pub fn power_of_ten(exponent: i32) -> String {
     format!("10{}", exponent.to_string().chars().map(raise).collect::<String>())
 }
 
+/// The names in the order in which they first occur.
+pub fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut result = Vec::new();
+    for name in names {
+        if !result.contains(&name) {
+            result.push(name);
+        }
+    }
+    result
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn markup_is_escaped() {
@@ -101,5 +113,41 @@ mod tests {
     fn zero_has_no_sign_and_no_decimals() {
         assert_eq!([fixed(-1e-9, 3), fixed(1.50, 2), fixed(100.0, 0)], ["0", "1.5", "100"]);
         assert_eq!([minus("-3e-4"), minus("2")], ["−3e-4", "2"]);
+    }
+
+    #[test]
+    fn names_keep_their_first_place() {
+        assert_eq!(unique(["b", "a", "b", "c", "a"].into_iter()), ["b", "a", "c"]);
+    }
+
+    proptest! {
+        /// To the digits that are shown.
+        #[test]
+        fn written_numbers_can_be_read_back(digits in 1.0..9.999_f64, exponent in -12..12_i32, is_negative: bool) {
+            let size = digits * 10f64.powi(exponent);
+            let value = if is_negative { -size } else { size };
+            let is_near = |text: &str, value: f64, share: f64| {
+                let read: f64 = text.replace('−', "-").parse().unwrap();
+                (read - value).abs() <= 1.001 * share * value.abs()
+            };
+            prop_assert!(is_near(&scientific(value), value, 5e-3), "{}", scientific(value));
+            let share = if (1e-3..1e5).contains(&size) { 5e-4 } else { 5e-3 };
+            prop_assert!(is_near(&compact(value), value, share), "{}", compact(value));
+            prop_assert!(is_near(&two_digits(size), size, 5e-2), "{}", two_digits(size));
+            let share = percent(size);
+            let (text, factor) = share.strip_suffix(" %").map_or((share.as_str(), 1.0), |text| (text, 1e-2));
+            prop_assert!((text.parse::<f64>().unwrap() * factor - size).abs() <= 0.051 * size, "{share}");
+            // Nothing is said that is not needed.
+            let fixed = fixed(value, 6);
+            prop_assert!(!fixed.contains('.') || !fixed.ends_with(['0', '.']), "{fixed}");
+        }
+
+        #[test]
+        fn escaped_text_has_no_markup(text in "[a-z<>&\"' ]{0,20}") {
+            let escaped = escape(&text);
+            prop_assert!(!escaped.contains(['<', '>', '"', '\'']));
+            let signs = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
+            prop_assert_eq!(signs.into_iter().fold(escaped, |text, (entity, sign)| text.replace(entity, sign)), text);
+        }
     }
 }

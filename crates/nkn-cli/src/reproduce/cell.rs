@@ -1,7 +1,7 @@
 //! One cell of a comparison: our number, the paper's, and how they relate.
 
 use super::paper::Published;
-use crate::report::text::{scientific, two_digits};
+use crate::report::text::{rate, scientific, two_digits};
 
 /// Ratios up to this factor, up or down, count as the same.
 pub const ALIKE: f64 = 1.1;
@@ -91,7 +91,7 @@ impl Cell {
             _ if !value.is_finite() => "INF".into(),
             Unit::Error if (1.0..9.995).contains(&value) => format!("{value:.2}"),
             Unit::Error => scientific(value),
-            Unit::Percent => format!("{:.2} %", 100.0 * value),
+            Unit::Percent => rate(value),
             Unit::Factor => format!("{value:.*}", if value < 9.995 { 2 } else { usize::from(value < 99.95) }),
         }
     }

@@ -85,38 +85,19 @@ fn float(columns: usize, body: &str, caption: &str, label: &str) -> String {
     )
 }
 
-/// Escapes text, and writes the signs that our tables use as commands: any engine then typesets them.
+/// Signs, each followed by the command for it: any engine then typesets them.
+const SIGNS: &str = "\\ \\textbackslash{} ~ \\textasciitilde{} ^ \\textasciicircum{} < $<$ > $>$ | $|$ ± $\\pm$ × $\\times$ \
+                     − $-$ ≠ $\\neq$ ≤ $\\leq$ ≥ $\\geq$ † $^\\dagger$ ′ $'$ ² $^2$ λ $\\lambda$ → $\\to$ – -- ’ '";
+
+/// Escapes text, and writes the signs that our tables use as commands.
 fn escape(text: &str) -> String {
-    const SIGNS: [(char, &str); 19] = [
-        ('\\', "\\textbackslash{}"),
-        ('~', "\\textasciitilde{}"),
-        ('^', "\\textasciicircum{}"),
-        ('<', "$<$"),
-        ('>', "$>$"),
-        ('|', "$|$"),
-        ('±', "$\\pm$"),
-        ('×', "$\\times$"),
-        ('−', "$-$"),
-        ('≠', "$\\neq$"),
-        ('≤', "$\\leq$"),
-        ('≥', "$\\geq$"),
-        ('†', "$^\\dagger$"),
-        ('′', "$'$"),
-        ('²', "$^2$"),
-        ('λ', "$\\lambda$"),
-        ('→', "$\\to$"),
-        ('–', "--"),
-        ('’', "'"),
-    ];
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match SIGNS.iter().find(|(sign, _)| *sign == character) {
-            Some((_, command)) => escaped.push_str(command),
-            None if "&%$#_{}".contains(character) => escaped.extend(['\\', character]),
-            None => escaped.push(character),
-        }
-    }
-    escaped
+    let signs: Vec<&str> = SIGNS.split(' ').collect();
+    let escape = |character: char| match signs.chunks(2).find(|sign| sign[0].starts_with(character)) {
+        Some(sign) => sign[1].to_owned(),
+        None if "&%$#_{}".contains(character) => format!("\\{character}"),
+        None => character.to_string(),
+    };
+    text.chars().map(escape).collect()
 }
 
 #[cfg(test)]
@@ -178,5 +159,15 @@ mod tests {
         assert!(
             text.contains("Multiscale CNN* (Haber et al.) &  &  &  &  \\\\\n\\quad published & 1.82 \\% & 5.08 \\% &")
         );
+    }
+
+    #[test]
+    fn every_sign_has_its_command() {
+        let signs: Vec<_> = SIGNS.split(' ').collect();
+        for sign in signs.chunks(2) {
+            assert!(sign.len() == 2 && sign[0].chars().count() == 1 && sign[1].is_ascii(), "{sign:?}");
+            assert_eq!(escape(&format!("a {} b", sign[0])), format!("a {} b", sign[1]));
+        }
+        assert_eq!(escape("λ² ≤ 5 %, a_b{}"), "$\\lambda$$^2$ $\\leq$ 5 \\%, a\\_b\\{\\}");
     }
 }

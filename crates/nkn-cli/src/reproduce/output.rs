@@ -2,7 +2,7 @@
 
 use super::figures::depth::errors_against_depth;
 use super::figures::losses::loss_curves;
-use super::figures::resolution;
+use super::figures::{on, resolution};
 use super::names::{RANDOM, kind_name};
 use super::page::{Page, render};
 use super::problem::{Budget, Job, Request, Task};
@@ -10,68 +10,46 @@ use super::row::{Data, Row, to_csv};
 use super::runner::in_words;
 use super::simple::{cost, eigenvalues, parameters, spent};
 use super::table::{Table, costs, errors, tables};
-use super::training::{Standing, fields, losses, rows_of, settings_in_words, standing};
+use super::training::Training;
 use super::{latex, markdown};
 use crate::report;
 use crate::report::curves::{Curve, Line};
 use anyhow::Result;
 use nkn::io::write_atomically;
-use nkn::run::RunConfig;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// How much is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// What is read from files: quick.
-    Numbers,
-    /// Predictions too.
-    All,
-}
-
-/// What is there of a training.
-struct Found {
-    job: Job,
-    folder: PathBuf,
-    config: RunConfig,
-}
-
 /// The trainings that were begun with the request's settings, also those that it does not ask for.
-fn found(request: &Request) -> Result<Vec<Found>> {
-    let mut found: Vec<Found> = Vec::new();
+fn found(request: &Request) -> Result<Vec<Training>> {
+    let mut found: Vec<Training> = Vec::new();
     let asked_for = request.jobs().into_iter().map(|job| (job, true));
     for (job, is_asked_for) in asked_for.chain(request.everything().jobs().into_iter().map(|job| (job, false))) {
-        let folder = job.folder(request);
-        if !folder.join("config.toml").is_file() || found.iter().any(|known| known.folder == folder) {
+        let training = Training::new(job, request)?;
+        if !training.is_begun() || found.iter().any(|known| known.folder == training.folder) {
             continue;
         }
-        let config = (request.problem.config)(&job, request)?;
-        match standing(&folder, &config) {
+        match training.is_finished() {
             Err(error) if is_asked_for => return Err(error),
-            Err(_) | Ok(Standing::New) => {}
-            Ok(_) => found.push(Found { job, folder, config }),
+            Err(_) => {}
+            Ok(_) => found.push(training),
         }
     }
     Ok(found)
 }
 
-/// Writes results.csv, results.md, results.tex and index.html; returns the page's path.
-pub fn write(request: &Request, command: &str, extent: Extent) -> Result<PathBuf> {
+/// Writes results.csv, results.md, results.tex and index.html; returns the page's path. At the end of the command, which the page
+/// then names, there is time for predictions too.
+pub fn write(request: &Request, command: Option<String>) -> Result<PathBuf> {
     let (found, tests) = (found(request)?, request.tests());
-    let mut rows = Vec::new();
-    for Found { job, folder, config } in &found {
-        rows.extend(rows_of(folder, job, config, &tests)?);
-    }
+    let rows = found.iter().map(|training| training.rows(&tests)).collect::<Result<Vec<_>>>()?.concat();
     let mut page = page(request, &rows);
-    if let Some(words) = found.first().map(|found| settings_in_words(&found.config)).filter(|words| !words.is_empty()) {
+    if let Some(words) = found.first().map(Training::settings_in_words).filter(|words| !words.is_empty()) {
         page.summary = format!("{words}. {}", page.summary);
         page.facts.push(("budget".into(), words));
     }
-    if !command.is_empty() {
-        page.facts.push(("command".into(), command.into()));
-    }
     page.figures.extend(loss_figure(&found)?);
-    if extent == Extent::All {
+    if let Some(command) = command {
+        page.facts.push(("command".into(), command));
         page.figures.extend(field_figures(request, &found)?);
     }
     let all = || page.tables.iter().chain(&page.costs);
@@ -124,13 +102,13 @@ fn page(request: &Request, rows: &[Row]) -> Page {
 }
 
 /// Training losses of shallow-to-deep and of random initialisation, where both were trained.
-fn loss_figure(found: &[Found]) -> Result<Option<(String, String)>> {
+fn loss_figure(found: &[Training]) -> Result<Option<(String, String)>> {
     let mut by_depth: BTreeMap<usize, Vec<Line>> = BTreeMap::new();
     for random in found.iter().filter(|found| found.job.model.ends_with(RANDOM)) {
         let ladder = Job { model: random.job.model.trim_end_matches(RANDOM).to_owned(), ..random.job.clone() };
         for (name, is_it) in [("shallow-to-deep", &ladder.name()), ("random initialisation", &random.job.name())] {
             if let Some(one) = found.iter().find(|found| found.job.name() == *is_it) {
-                for (depth, line) in losses(&one.folder, name)? {
+                for (depth, line) in one.losses(name)? {
                     by_depth.entry(depth).or_default().push(line);
                 }
             }
@@ -141,15 +119,13 @@ fn loss_figure(found: &[Found]) -> Result<Option<(String, String)>> {
 }
 
 /// The same samples with every model, at every resolution: a figure per model, from its first training.
-fn field_figures(request: &Request, found: &[Found]) -> Result<Vec<(String, String)>> {
+fn field_figures(request: &Request, found: &[Training]) -> Result<Vec<(String, String)>> {
     let mut figures = Vec::new();
     for &model in request.problem.models {
-        for Found { job, folder, config } in found.iter().filter(|found| found.job.model == model) {
-            if let Some((depth, shown)) = fields(folder, config, &request.tests())? {
-                let side = job.trained_at;
-                let data = job.data.map(|data| format!(", {data} data")).unwrap_or_default();
-                let name = kind_name(model);
-                let heading = format!("Fields: {name} at L = {depth}, trained on {side} x {side} nodes{data}");
+        for training in found.iter().filter(|found| found.job.model == model) {
+            if let Some((depth, shown)) = training.fields(&request.tests())? {
+                let (name, side, on) = (kind_name(model), training.job.trained_at, on(training.job.data));
+                let heading = format!("Fields: {name} at L = {depth}, trained on {side} x {side} nodes{on}");
                 figures.push((heading, report::fields::figure(&shown)));
                 break;
             }

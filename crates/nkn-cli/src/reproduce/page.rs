@@ -3,7 +3,7 @@
 use super::html;
 use super::simple::SimpleTable;
 use super::table::Table;
-use crate::report::{self, paragraph, section, tables};
+use crate::report::{self, facts, notes, paragraph, section};
 use maud::{Markup, PreEscaped, html};
 
 /// Everything that the page shows.
@@ -48,7 +48,7 @@ pub fn render(page: &Page) -> String {
         }
     };
     let section = |heading: &str, content: Markup| section(heading, content.into_string());
-    let mut content = section("At a glance", glance) + &section("Setting", PreEscaped(tables::facts(&page.facts)));
+    let mut content = section("At a glance", glance) + &section("Setting", PreEscaped(facts(&page.facts)));
     for table in page.tables.iter().chain(&page.costs) {
         let legend = html! { @if has_paper(table) { (html::scale_legend()) } };
         content += &section(&table.title, html! { (legend) (html::comparison(table)) });
@@ -57,7 +57,7 @@ pub fn render(page: &Page) -> String {
         content += &section(&figures[0].0, html! { @for (_, figure) in figures { (PreEscaped(figure)) } });
     }
     content += &section("Sizes, spectra and times", html! { @for table in &page.simple { (html::simple(table)) } });
-    content += &section("Notes", PreEscaped(tables::notes(&page.notes)));
+    content += &section("Notes", PreEscaped(notes(&page.notes)));
     let kind = ("Reproduction of the paper's tables", page.title.as_str());
     report::page(kind, include_str!("style.css"), header, PreEscaped(content))
 }

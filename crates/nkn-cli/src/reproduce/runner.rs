@@ -1,30 +1,22 @@
 //! Runs the trainings one after the other; what is finished is never run again, what was stopped continues to the bit.
 
 use super::output;
-use super::problem::{Budget, Job, Request};
-use super::training::{self, Standing, estimate, standing, test, train};
+use super::problem::{Budget, Request};
+use super::training::Training;
 use crate::Global;
 use crate::progress::should_stop;
 use anyhow::Result;
-use nkn::run::{Data, RunConfig};
+use nkn::run::Data;
 use nkn::train::Outcome;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
-
-/// A training that is not finished.
-struct Open {
-    job: Job,
-    folder: PathBuf,
-    config: RunConfig,
-    seconds: f64,
-}
 
 /// What is left to do, with the samples for it.
 pub struct Plan {
     jobs: usize,
-    open: Vec<Open>,
+    /// Trainings that are not finished, and about how many seconds they take.
+    open: Vec<(Training, f64)>,
     samples: BTreeMap<usize, Data>,
 }
 
@@ -34,18 +26,18 @@ impl Plan {
         let jobs = request.jobs();
         let mut plan = Self { jobs: jobs.len(), open: Vec::new(), samples: BTreeMap::new() };
         for job in jobs {
-            let (folder, config) = (job.folder(request), (request.problem.config)(&job, request)?);
-            if standing(&folder, &config)? != Standing::Finished {
-                plan.open.push(Open { job, folder, config, seconds: 0.0 });
+            let training = Training::new(job, request)?;
+            if !training.is_finished()? {
+                plan.open.push((training, 0.0));
             }
         }
         let peak = if plan.open.is_empty() { 0.0 } else { peak() };
-        for open in &mut plan.open {
-            let loaded = match plan.samples.entry(training::samples(&open.config)) {
+        for (training, seconds) in &mut plan.open {
+            let loaded = match plan.samples.entry(training.samples()) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(place) => place.insert(training::load(&open.config)?),
+                Entry::Vacant(place) => place.insert(training.load()?),
             };
-            open.seconds = estimate(&open.folder, &open.config, loaded, peak)?;
+            *seconds = training.seconds_left(loaded, peak)?;
         }
         Ok(plan)
     }
@@ -57,14 +49,15 @@ impl Plan {
             request.problem.name,
             self.jobs,
             self.jobs - self.open.len(),
-            in_words(self.open.iter().map(|open| open.seconds).sum::<f64>() + 0.0),
+            in_words(self.open.iter().map(|open| open.1).sum::<f64>() + 0.0),
             if request.budget == Budget::Quick { " (quick budget: few steps)" } else { "" }
         )
     }
 
     /// The open trainings and what they would take, a line each.
     pub fn lines(&self) -> String {
-        self.open.iter().map(|open| format!("{}: about {}\n", open.job.name(), in_words(open.seconds))).collect()
+        let line = |(open, seconds): &(Training, f64)| format!("{}: about {}\n", open.job.name(), in_words(*seconds));
+        self.open.iter().map(line).collect()
     }
 
     /// Trains what is open; false if it was stopped before the end. Tables and page are kept up to date.
@@ -72,24 +65,23 @@ impl Plan {
         let begun = Instant::now();
         let is_over = || should_stop() || limit.is_some_and(|limit| begun.elapsed() >= limit);
         let (mut planned, mut spent) = (0.0, 0.0);
-        for (index, open) in self.open.iter().enumerate() {
+        for (index, (training, seconds)) in self.open.iter().enumerate() {
             if is_over() {
                 return Ok(false);
             }
             // The estimate learns from the trainings so far.
             let pace = if spent > 10.0 { spent / planned } else { 1.0 };
-            let left: f64 = self.open[index..].iter().map(|open| pace * open.seconds).sum();
-            let (number, count, name) = (index + 1, self.open.len(), open.job.name());
+            let left: f64 = self.open[index..].iter().map(|open| pace * open.1).sum();
+            let (number, count, name) = (index + 1, self.open.len(), training.job.name());
             eprintln!("training {number} of {count}: {name}; about {} left in all", in_words(left));
-            let loaded = &self.samples[&training::samples(&open.config)];
             let started = Instant::now();
-            let outcome = train(global, &open.folder, &open.job, (&open.config, loaded), &is_over)?;
+            let outcome = training.run(global, &self.samples[&training.samples()], &is_over)?;
             spent += started.elapsed().as_secs_f64();
-            planned += open.seconds;
+            planned += seconds;
             if outcome == Outcome::Interrupted {
                 return Ok(false);
             }
-            output::write(request, "", output::Extent::Numbers)?;
+            output::write(request, None)?;
         }
         Ok(true)
     }
@@ -98,8 +90,8 @@ impl Plan {
 /// Tests all trainings on the request's grids, also those that were trained before; who stops does not want to wait for that.
 pub fn test_all(request: &Request) -> Result<()> {
     let tests = request.tests();
-    let jobs = request.jobs();
-    jobs.iter().take_while(|_| !should_stop()).try_for_each(|job| test(&job.folder(request), job, &tests))
+    let mut jobs = request.jobs().into_iter().take_while(|_| !should_stop());
+    jobs.try_for_each(|job| Training::new(job, request)?.test(&tests))
 }
 
 /// A time to plan with.

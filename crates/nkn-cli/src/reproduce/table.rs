@@ -271,37 +271,30 @@ fn column(problem: &Problem, first: usize, tested_at: usize) -> Column {
 }
 
 impl Table {
-    /// Marks the smallest numbers on the same samples, in the table and among networks that were trained on the same data; a
-    /// single network has nobody to beat.
+    /// Marks the smallest numbers on the same samples, in the table and among networks that were trained on the same data.
     fn mark_best(&mut self) {
-        let samples: BTreeSet<_> = self.groups.iter().flat_map(|group| &group.lines).map(|line| line.samples).collect();
-        let data: BTreeSet<_> = self.groups.iter().map(|group| group.data).collect();
-        for &samples in &samples {
-            for column in 0..self.columns.len() {
-                self.mark(samples, column, |_| true, |cell| &mut cell.is_best);
-                for &data in &data {
-                    self.mark(samples, column, |group| group.data == data, |cell| &mut cell.leads);
+        for column in 0..self.columns.len() {
+            let mut rivals: BTreeMap<_, Vec<(Option<Data>, &mut Cell)>> = BTreeMap::new();
+            for group in &mut self.groups {
+                for line in group.lines.iter_mut().filter(|line| line.cells[column].is_run()) {
+                    rivals.entry(line.samples).or_default().push((group.data, &mut line.cells[column]));
+                }
+            }
+            for cells in rivals.values_mut() {
+                smallest(cells).into_iter().for_each(|cell| cell.is_best = true);
+                for equals in cells.chunk_by_mut(|a, b| a.0 == b.0) {
+                    smallest(equals).into_iter().for_each(|cell| cell.leads = true);
                 }
             }
         }
     }
+}
 
-    fn mark(
-        &mut self,
-        samples: Option<Samples>,
-        column: usize,
-        takes_part: impl Fn(&Group) -> bool,
-        flag: impl Fn(&mut Cell) -> &mut bool,
-    ) {
-        let groups = self.groups.iter_mut().filter(|group| takes_part(group));
-        let lines = groups.flat_map(|group| &mut group.lines).filter(|line| line.samples == samples);
-        let mut run: Vec<_> = lines.map(|line| &mut line.cells[column]).filter(|cell| cell.is_run()).collect();
-        let several = run.len() > 1;
-        let learned = run.iter_mut().filter_map(|cell| Some((cell.learned()?, cell)));
-        if let Some((_, cell)) = learned.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|_| several) {
-            *flag(cell) = true;
-        }
-    }
+/// The cell of the network that has learned most; a single network has nobody to beat.
+fn smallest<'a>(rivals: &'a mut [(Option<Data>, &mut Cell)]) -> Option<&'a mut Cell> {
+    let is_contest = rivals.len() > 1;
+    let learned = rivals.iter_mut().filter_map(|(_, cell)| Some((cell.learned()?, cell)));
+    learned.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|_| is_contest).map(|(_, cell)| &mut **cell)
 }
 
 /// The name of a network or of a training, as in "NKN, r = 3, L = 2" or "NKN, original data".

@@ -154,3 +154,28 @@ fn a_pivot_orders_lines_and_columns_and_leaves_gaps() {
     assert_eq!(columns, [1, 2, 10]);
     assert_eq!(lines, [("a", vec![None, None, Some('y')]), ("b", vec![Some('z'), Some('x'), None])]);
 }
+
+/// Whatever was measured stands in one cell, every line has a cell per column, and a column has one best network.
+#[test]
+fn every_number_has_its_place() {
+    for (name, rows) in [("poisson", function_rows()), ("darcy", function_rows()), ("mnist", digit_rows())] {
+        let (example, rows) = (request(name).problem, of(name, &rows));
+        let mut shown = Vec::new();
+        for table in tables(example, &errors(example, &rows)) {
+            let lines: Vec<&Line> = table.groups.iter().flat_map(|group| &group.lines).collect();
+            assert!(lines.iter().all(|line| line.cells.len() == table.columns.len()));
+            for column in 0..table.columns.len() {
+                let best = lines.iter().filter(|line| line.cells[column].is_best);
+                let samples: Vec<_> = best.clone().map(|line| line.samples).collect();
+                assert_eq!(samples.iter().collect::<BTreeSet<_>>().len(), samples.len(), "{}", table.title);
+                assert!(best.into_iter().all(|line| line.cells[column].learned().is_some()));
+            }
+            shown.extend(lines.iter().flat_map(|line| &line.cells).flat_map(|cell| cell.ours.clone()));
+        }
+        let mut measured: Vec<f64> =
+            rows.iter().filter(|row| !row.key.model.ends_with(RANDOM)).map(|row| row.value).collect();
+        shown.sort_by(f64::total_cmp);
+        measured.sort_by(f64::total_cmp);
+        assert_eq!(shown, measured, "{name}");
+    }
+}

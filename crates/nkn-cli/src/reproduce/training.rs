@@ -1,236 +1,241 @@
-//! What is asked of the library: training, testing, estimating and reading a run. Nothing else here knows its run folders.
+//! One training of the tables, and what is asked of the library for it. Nothing else here knows its run folders.
 
 use super::names::RANDOM;
-use super::problem::Job;
+use super::problem::{Job, Request};
 use super::row::{Row, from_csv, to_csv};
 use crate::Global;
 use crate::progress::{Progress, generating, preparing, should_stop};
-use crate::report::FieldComparison;
 use crate::report::curves::Line;
+use crate::report::samples::Comparison;
 use crate::report::source::comparisons;
 use anyhow::{Context, Result, bail};
 use nkn::analysis::{Elliptic, Stability};
 use nkn::io::write_atomically;
 use nkn::model::Predicting;
-use nkn::run::{Data, Existing, Problem, RunConfig, RunFolder, estimate as library_estimate};
+use nkn::run::{Data, Existing, Problem, RunConfig, RunFolder, estimate};
 use nkn::train::Outcome;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Memory that a test may take, in GiB.
 const MEMORY: f64 = 8.0;
 
-/// How a training stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Nothing is there.
-    New,
-    /// It was begun.
-    Begun,
-    /// All of it is there, or it has diverged.
-    Finished,
+/// A job with its settings and the place of its run.
+pub struct Training {
+    /// What is trained.
+    pub job: Job,
+    /// The folder of its run.
+    pub folder: PathBuf,
+    /// Its settings.
+    pub config: RunConfig,
 }
 
-/// What decides which samples are loaded: trainings for which it is the same share them.
-pub fn samples(config: &RunConfig) -> usize {
-    config.data.resolution.unwrap_or(config.data.points)
-}
-
-/// What a training may take, in words; nothing where it differs between the models.
-pub fn settings_in_words(config: &RunConfig) -> String {
-    let RunConfig { data, train, .. } = config;
-    if !data.problem.is_images() {
-        return String::new();
+impl Training {
+    /// The training of a job.
+    pub fn new(job: Job, request: &Request) -> Result<Self> {
+        Ok(Self { folder: job.folder(request), config: (request.problem.config)(&job, request)?, job })
     }
-    let moved = if train.flip { ", images mirrored and moved by up to 4 pixels" } else { "" };
-    let (epochs, images, batch) = (train.epochs.at(0), data.train_samples, train.batch.unwrap_or(data.train_samples));
-    let rate = train.learning_rate.at(0);
-    format!(
-        "{epochs} epochs each over {images} images, batches of {batch}, Adam from {rate:e} down along a cosine{moved}"
-    )
-}
 
-/// Generates the samples, or finds or fetches them.
-pub fn load(config: &RunConfig) -> Result<Data> {
-    let found = config.data.load_with(&generating());
-    let (Err(_), Some(set)) = (&found, config.data.problem.set()) else { return Ok(found?) };
-    // Something is missing or unreadable: fetch it, or say what is wrong with what is there.
-    nkn::problem::images::prepare(set, &config.data.folder, None, &mut preparing(set.name()))?;
-    Ok(config.data.load()?)
-}
-
-/// Looks at what is there; a training with other settings is an error.
-pub fn standing(folder: &Path, wanted: &RunConfig) -> Result<Standing> {
-    let path = folder.join("config.toml");
-    if !path.is_file() {
-        return Ok(Standing::New);
+    /// What decides which samples are loaded: trainings for which it is the same share them.
+    pub fn samples(&self) -> usize {
+        self.config.data.resolution.unwrap_or(self.config.data.points)
     }
-    let run = RunFolder::open(folder)?;
-    let (old, done) = (run.config()?, run.depths());
-    if !old.extends(wanted) && !wanted.extends(&old) {
-        let hint = "choose another folder with --out, or remove it to train it again";
-        bail!("{}: was trained with other settings\n  hint: {hint}", path.display());
-    }
-    let is_finished = wanted.train.depths.iter().all(|depth| done.contains(depth)) || diverged_at(folder).is_some();
-    Ok(if is_finished { Standing::Finished } else { Standing::Begun })
-}
 
-/// The depth at which a training has diverged.
-fn diverged_at(folder: &Path) -> Option<usize> {
-    let text = std::fs::read_to_string(folder.join("diverged.json")).ok()?;
-    let value: serde_json::Value = serde_json::from_str(&text).ok()?;
-    value["depth"].as_u64().map(|depth| depth as usize)
-}
-
-/// About how many seconds the rest of a training takes, from its operations and the machine's peak.
-pub fn estimate(folder: &Path, config: &RunConfig, data: &Data, peak: f64) -> Result<f64> {
-    let done = RunFolder::open(folder).map_or(Vec::new(), |run| run.depths());
-    let expected = library_estimate(&config.clone().resolve(data)?, data, peak)?;
-    Ok(expected.iter().filter(|one| !done.contains(&one.depth)).map(|one| one.seconds).sum::<f64>() + 0.0)
-}
-
-/// Trains, from the start or from the checkpoint.
-pub fn train(
-    global: &Global,
-    folder: &Path,
-    job: &Job,
-    (config, data): (&RunConfig, &Data),
-    is_over: &dyn Fn() -> bool,
-) -> Result<Outcome> {
-    let mut config = config.clone().resolve(data)?;
-    let old = RunFolder::open(folder).and_then(|run| run.config()).ok();
-    let existing = if old.is_some() { Existing::Resume } else { Existing::Refuse };
-    if let Some(old) = old {
-        config = if old.extends(&config) { old } else { config };
-    }
-    let run = RunFolder::create(folder, &config, existing)?;
-    let mut progress = Progress::new(global);
-    let outcome = run.train(data, None, global.device, is_over, &mut |event| progress.show(event));
-    progress.finish();
-    match outcome {
-        Err(error @ nkn::Error::NotFinite { .. }) => diverged(folder, job, &run.depths(), &error.to_string()),
-        outcome => Ok(outcome?),
-    }
-}
-
-/// A training that has diverged is a result too: the paper prints INF.
-fn diverged(folder: &Path, job: &Job, done: &[usize], message: &str) -> Result<Outcome> {
-    let depth = job.depths.iter().find(|depth| !done.contains(depth)).copied().unwrap_or_default();
-    let value = serde_json::json!({ "depth": depth, "message": message });
-    write_atomically(&folder.join("diverged.json"), value.to_string().as_bytes())?;
-    eprintln!("{}: diverged at depth {depth}: {message}", job.name());
-    Ok(Outcome::Complete)
-}
-
-/// The tests on other grids than the training's, kept in the folder so that none is evaluated twice.
-fn tested(folder: &Path, job: &Job) -> Result<Vec<Row>> {
-    let path = folder.join("cells.csv");
-    let common = job.row(None, ("test", job.trained_at), ("relative_l2", f64::NAN));
-    match std::fs::read_to_string(&path) {
-        Ok(text) => from_csv(&text, &path, &common),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error).with_context(|| format!("{}: could not read", path.display())),
-    }
-}
-
-/// Tests the finished depths of a training on functions where that is missing. Images are tested at the end of their training.
-pub fn test(folder: &Path, job: &Job, tests: &[usize]) -> Result<()> {
-    if job.data.is_none() || job.model.ends_with(RANDOM) || !folder.join("config.toml").is_file() {
-        return Ok(());
-    }
-    let (run, mut known) = (RunFolder::open(folder)?, tested(folder, job)?);
-    let config = run.config()?;
-    for &tested_at in tests.iter().filter(|&&tested_at| tested_at != job.trained_at) {
-        let row = |depth, error| job.row(Some(depth), ("test", tested_at), ("relative_l2", error));
-        let is_known = |depth: &usize| known.iter().any(|known| known.key == row(*depth, 0.0).key);
-        let missing: Vec<usize> = run.depths().into_iter().filter(|depth| !is_known(depth)).collect();
-        if missing.is_empty() {
-            continue;
+    /// What a training may take, in words; nothing where it differs between the models.
+    pub fn settings_in_words(&self) -> String {
+        let RunConfig { data, train, .. } = &self.config;
+        if !data.problem.is_images() {
+            return String::new();
         }
-        let samples = config.data.tests_at(&[tested_at], &generating())?.remove(0);
-        for depth in missing {
-            if should_stop() {
-                return Ok(());
+        let moved = if train.flip { ", images mirrored and moved by up to 4 pixels" } else { "" };
+        let (epochs, images, rate) = (train.epochs.at(0), data.train_samples, train.learning_rate.at(0));
+        let batch = train.batch.unwrap_or(images);
+        format!(
+            "{epochs} epochs each over {images} images, batches of {batch}, Adam from {rate:e} down along a cosine{moved}"
+        )
+    }
+
+    /// Generates the samples, or finds or fetches them.
+    pub fn load(&self) -> Result<Data> {
+        let data = &self.config.data;
+        let found = data.load_with(&generating());
+        let (Err(_), Some(set)) = (&found, data.problem.set()) else { return Ok(found?) };
+        // Something is missing or unreadable: fetch it, or say what is wrong with what is there.
+        nkn::problem::images::prepare(set, &data.folder, None, &mut preparing(set.name()))?;
+        Ok(data.load()?)
+    }
+
+    /// Whether anything of it is there.
+    pub fn is_begun(&self) -> bool {
+        self.folder.join("config.toml").is_file()
+    }
+
+    /// Whether all of it is there, or it has diverged; a run with other settings is an error.
+    pub fn is_finished(&self) -> Result<bool> {
+        if !self.is_begun() {
+            return Ok(false);
+        }
+        let run = RunFolder::open(&self.folder)?;
+        let (old, done) = (run.config()?, run.depths());
+        if !old.extends(&self.config) && !self.config.extends(&old) {
+            let hint = "choose another folder with --out, or remove it to train it again";
+            bail!("{}: was trained with other settings\n  hint: {hint}", self.folder.join("config.toml").display());
+        }
+        let is_complete = self.config.train.depths.iter().all(|depth| done.contains(depth));
+        Ok(is_complete || self.diverged_at().is_some())
+    }
+
+    /// The depth at which it has diverged.
+    fn diverged_at(&self) -> Option<usize> {
+        let text = std::fs::read_to_string(self.folder.join("diverged.json")).ok()?;
+        let value: serde_json::Value = serde_json::from_str(&text).ok()?;
+        value["depth"].as_u64().map(|depth| depth as usize)
+    }
+
+    /// About how many seconds the rest takes, from its operations and the machine's peak.
+    pub fn seconds_left(&self, data: &Data, peak: f64) -> Result<f64> {
+        let done = RunFolder::open(&self.folder).map_or(Vec::new(), |run| run.depths());
+        let expected = estimate(&self.config.clone().resolve(data)?, data, peak)?;
+        Ok(expected.iter().filter(|one| !done.contains(&one.depth)).map(|one| one.seconds).sum::<f64>() + 0.0)
+    }
+
+    /// Trains, from the start or from the checkpoint.
+    pub fn run(&self, global: &Global, data: &Data, is_over: &dyn Fn() -> bool) -> Result<Outcome> {
+        let config = self.config.clone().resolve(data)?;
+        let run = match RunFolder::open(&self.folder).and_then(|run| run.config()) {
+            Ok(old) => {
+                let longer = if old.extends(&config) { old } else { config };
+                RunFolder::create(&self.folder, &longer, Existing::Resume)?
             }
-            eprintln!("testing {} at depth {depth} on {tested_at} points per side", job.name());
-            let how = Predicting { memory_gib: MEMORY, ..Predicting::default() };
-            let measures = run.model_at(depth)?.measures(&samples, "test", None, &how)?;
-            known.push(row(depth, measures[0].value));
-            write_atomically(&folder.join("cells.csv"), to_csv(&known).as_bytes())?;
+            Err(_) => RunFolder::create(&self.folder, &config, Existing::Refuse)?,
+        };
+        let mut progress = Progress::new(global);
+        let outcome = run.train(data, None, global.device, is_over, &mut |event| progress.show(event));
+        progress.finish();
+        match outcome {
+            Err(error @ nkn::Error::NotFinite { .. }) => self.diverged(&run.depths(), &error.to_string()),
+            outcome => Ok(outcome?),
         }
     }
-    Ok(())
-}
 
-/// All numbers of a training: errors, sizes, times, eigenvalues. Depths at which it has diverged have infinite errors.
-pub fn rows_of(folder: &Path, job: &Job, config: &RunConfig, tests: &[usize]) -> Result<Vec<Row>> {
-    let home = job.trained_at;
-    let mut rows = Vec::new();
-    let run = RunFolder::open(folder)?;
-    for result in run.results()?.map_or(Vec::new(), |results| results.depths) {
-        // The baseline has no depth.
-        let depth = (!job.depths.is_empty()).then_some(result.depth);
-        let row = |split: &str, side, metric: &str, value| job.row(depth, (split, side), (metric, value));
-        let kept = result.measures.iter().filter(|m| m.metric != "relative_l2_squared");
-        // Functions are tested at the training's resolution; files of earlier versions did not name it.
-        let side = |resolution: usize| if job.data.is_some() { home } else { resolution };
-        rows.extend(kept.map(|m| row(&m.split, side(m.resolution), &m.metric, m.value)));
-        let model = run.model_at(result.depth)?;
-        let sizes = [
-            ("epochs", result.epochs as f64),
-            ("seconds", result.seconds),
-            ("parameters", model.parameters().count() as f64),
-        ];
-        rows.extend(sizes.map(|(metric, value)| row("train", home, metric, value)));
-        if config.data.problem == Problem::Poisson && config.model.uses_kernel() {
-            let data = config.data.load()?;
-            let found = Stability::of(&model, &Elliptic::new(&model, data.functions("a spectrum")?.0)?)?;
-            let numbers = [
-                ("eigenvalue_smallest", found.spectrum.smallest_real),
-                ("eigenvalue_largest", found.spectrum.largest_real),
-                ("amplification", found.amplification()),
-                ("eigenvalue_symmetric", found.spectrum.smallest_symmetric),
+    /// A training that has diverged is a result too: the paper prints INF.
+    fn diverged(&self, done: &[usize], message: &str) -> Result<Outcome> {
+        let depth = self.job.depths.iter().find(|depth| !done.contains(depth)).copied().unwrap_or_default();
+        let value = serde_json::json!({ "depth": depth, "message": message });
+        write_atomically(&self.folder.join("diverged.json"), value.to_string().as_bytes())?;
+        eprintln!("{}: diverged at depth {depth}: {message}", self.job.name());
+        Ok(Outcome::Complete)
+    }
+
+    /// The tests on other grids than the training's, kept in the folder so that none is evaluated twice.
+    fn tested(&self) -> Result<Vec<Row>> {
+        let path = self.folder.join("cells.csv");
+        let common = self.job.row(None, ("test", self.job.trained_at), ("relative_l2", f64::NAN));
+        match std::fs::read_to_string(&path) {
+            Ok(text) => from_csv(&text, &path, &common),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error).with_context(|| format!("{}: could not read", path.display())),
+        }
+    }
+
+    /// Tests the finished depths on functions where that is missing. Images are tested at the end of their training.
+    pub fn test(&self, tests: &[usize]) -> Result<()> {
+        let job = &self.job;
+        if job.data.is_none() || job.model.ends_with(RANDOM) || !self.is_begun() {
+            return Ok(());
+        }
+        let (run, mut known) = (RunFolder::open(&self.folder)?, self.tested()?);
+        let config = run.config()?;
+        for &tested_at in tests.iter().filter(|&&tested_at| tested_at != job.trained_at) {
+            let row = |depth, error| job.row(Some(depth), ("test", tested_at), ("relative_l2", error));
+            let is_known = |depth: &usize| known.iter().any(|known| known.key == row(*depth, 0.0).key);
+            let missing: Vec<usize> = run.depths().into_iter().filter(|depth| !is_known(depth)).collect();
+            if missing.is_empty() {
+                continue;
+            }
+            let samples = config.data.tests_at(&[tested_at], &generating())?.remove(0);
+            for depth in missing {
+                if should_stop() {
+                    return Ok(());
+                }
+                eprintln!("testing {} at depth {depth} on {tested_at} points per side", job.name());
+                let how = Predicting { memory_gib: MEMORY, ..Predicting::default() };
+                let measures = run.model_at(depth)?.measures(&samples, "test", None, &how)?;
+                known.push(row(depth, measures[0].value));
+                write_atomically(&self.folder.join("cells.csv"), to_csv(&known).as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All its numbers: errors, sizes, times, eigenvalues. Depths at which it has diverged have infinite errors.
+    pub fn rows(&self, tests: &[usize]) -> Result<Vec<Row>> {
+        let (job, config, home) = (&self.job, &self.config, self.job.trained_at);
+        let mut rows = Vec::new();
+        let run = RunFolder::open(&self.folder)?;
+        for result in run.results()?.map_or(Vec::new(), |results| results.depths) {
+            // The baseline has no depth.
+            let depth = (!job.depths.is_empty()).then_some(result.depth);
+            let kept = result.measures.iter().filter(|m| m.metric != "relative_l2_squared");
+            // Functions are tested at the training's resolution; files of earlier versions did not name it.
+            let side = |resolution: usize| if job.data.is_some() { home } else { resolution };
+            rows.extend(kept.map(|m| job.row(depth, (&m.split, side(m.resolution)), (&m.metric, m.value))));
+            let model = run.model_at(result.depth)?;
+            let mut numbers = vec![
+                ("epochs", result.epochs as f64),
+                ("seconds", result.seconds),
+                ("parameters", model.parameters().count() as f64),
             ];
-            rows.extend(numbers.map(|(metric, value)| row("train", home, metric, value)));
+            if config.data.problem == Problem::Poisson && config.model.uses_kernel() {
+                let data = config.data.load()?;
+                let found = Stability::of(&model, &Elliptic::new(&model, data.functions("a spectrum")?.0)?)?;
+                numbers.extend([
+                    ("eigenvalue_smallest", found.spectrum.smallest_real),
+                    ("eigenvalue_largest", found.spectrum.largest_real),
+                    ("amplification", found.amplification()),
+                    ("eigenvalue_symmetric", found.spectrum.smallest_symmetric),
+                ]);
+            }
+            rows.extend(numbers.into_iter().map(|number| job.row(depth, ("train", home), number)));
         }
-    }
-    let first = diverged_at(folder).unwrap_or(usize::MAX);
-    for &depth in job.depths.iter().filter(|&&depth| depth >= first) {
-        let sets = std::iter::once(("train", home)).chain(tests.iter().map(|&tested_at| ("test", tested_at)));
-        rows.extend(sets.map(|set| job.row(Some(depth), set, ("relative_l2", f64::INFINITY))));
-    }
-    for row in tested(folder, job)? {
-        if rows.iter().all(|known| known.key != row.key) {
-            rows.push(row);
+        let first = self.diverged_at().unwrap_or(usize::MAX);
+        for &depth in job.depths.iter().filter(|&&depth| depth >= first) {
+            let sets = std::iter::once(("train", home)).chain(tests.iter().map(|&tested_at| ("test", tested_at)));
+            rows.extend(sets.map(|set| job.row(Some(depth), set, ("relative_l2", f64::INFINITY))));
         }
+        for row in self.tested()? {
+            if rows.iter().all(|known| known.key != row.key) {
+                rows.push(row);
+            }
+        }
+        Ok(rows)
     }
-    Ok(rows)
-}
 
-/// The training losses of a ladder: its depths, and a line of this name for each.
-pub fn losses(folder: &Path, name: &str) -> Result<Vec<(usize, Line)>> {
-    let run = RunFolder::open(folder)?;
-    let records = if run.depths().is_empty() { Vec::new() } else { run.metrics()? };
-    let line = |depth: usize| {
-        let own = records.iter().filter(|record| record.depth == depth && record.measure.metric == "loss");
-        let points = own.map(|record| (record.epoch as f64, record.measure.value)).collect();
-        (depth, Line { metric: "loss".into(), split: name.into(), points })
-    };
-    Ok(run.depths().into_iter().map(line).collect())
-}
+    /// The training losses of a ladder: its depths, and a line of this name for each.
+    pub fn losses(&self, name: &str) -> Result<Vec<(usize, Line)>> {
+        let run = RunFolder::open(&self.folder)?;
+        let records = if run.depths().is_empty() { Vec::new() } else { run.metrics()? };
+        let line = |depth: usize| {
+            let own = records.iter().filter(|record| record.depth == depth && record.measure.metric == "loss");
+            let points = own.map(|record| (record.epoch as f64, record.measure.value)).collect();
+            (depth, Line { metric: "training loss".into(), split: name.into(), points })
+        };
+        Ok(run.depths().into_iter().map(line).collect())
+    }
 
-/// The first test samples beside the predictions of the deepest network at every resolution, and its depth; none for images
-/// and for functions on a line.
-pub fn fields(folder: &Path, config: &RunConfig, tests: &[usize]) -> Result<Option<(usize, Vec<FieldComparison>)>> {
-    let run = RunFolder::open(folder)?;
-    if config.data.problem != Problem::Darcy || run.depths().is_empty() {
-        return Ok(None);
+    /// The first test samples beside the predictions of the deepest network at every resolution, and its depth; none for
+    /// images and for functions on a line.
+    pub fn fields(&self, tests: &[usize]) -> Result<Option<(usize, Vec<Comparison>)>> {
+        let run = RunFolder::open(&self.folder)?;
+        if self.config.data.problem != Problem::Darcy || run.depths().is_empty() {
+            return Ok(None);
+        }
+        let model = run.model()?;
+        let mut shown = Vec::new();
+        for set in self.config.data.tests_at(tests, &generating())? {
+            let picks: Vec<usize> = (0..set.count().min(3)).collect();
+            shown.extend(comparisons(&model, &set, &picks)?);
+        }
+        shown.sort_by_key(|comparison| comparison.index);
+        Ok(Some((model.depth(), shown)))
     }
-    let model = run.model()?;
-    let mut shown = Vec::new();
-    for set in config.data.tests_at(tests, &generating())? {
-        let picks: Vec<usize> = (0..set.count().min(3)).collect();
-        shown.extend(comparisons(&model, &set, &picks)?);
-    }
-    shown.sort_by_key(|comparison| comparison.index);
-    Ok(Some((model.depth(), shown)))
 }

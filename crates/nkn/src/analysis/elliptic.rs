@@ -59,7 +59,7 @@ impl Elliptic {
         let mut diagonal = vec![0.0; plan.nodes() * size];
         let mut scaled = Vec::with_capacity(edges.len() * size);
         for (e, &(x, _, weight)) in edges.iter().enumerate() {
-            let row = plan.kernel_row(e, 0);
+            let row = plan.rows.row(e, 0);
             for (k, block) in blocks[row * size..(row + 1) * size].iter().enumerate() {
                 let value = -weight * block;
                 scaled.push(value);

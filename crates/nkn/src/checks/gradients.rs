@@ -2,8 +2,8 @@
 
 use crate::domain::{Clouds, Grid, PointCloud, Quadrature};
 use crate::engine::Engine;
-use crate::field::{NormaliserKind, Samples, Values};
-use crate::kernel::Merge;
+use crate::field::{Field, NormaliserKind, Samples, Values};
+use crate::model::batch::{KernelLayers, Layers, lift_inputs};
 use crate::model::function::forward;
 use crate::model::parameters::{Group, ParameterTensors};
 use crate::model::{Batch, BatchOptions, Geometry, Kind, ModelConfig, Normalisers, Parameters, Space};
@@ -55,18 +55,13 @@ impl Case {
         Self { config, samples, normalisers, depth, order: None }
     }
 
-    fn batch(&self, quadrature: Quadrature, training: bool, dtype: DType, merge: Merge) -> Batch {
+    fn batch(&self, quadrature: Quadrature, training: bool, dtype: DType) -> Batch {
         let device = if training { Device::flex().autodiff() } else { Device::flex() };
-        let options = BatchOptions {
-            dtype,
-            merge,
-            training,
-            quadrature: Some(quadrature),
-            ..BatchOptions::new(self.depth, &device)
-        };
+        let options =
+            BatchOptions { dtype, training, quadrature: Some(quadrature), ..BatchOptions::new(self.depth, &device) };
         let mut batch = Batch::new(&self.config, &self.normalisers, &self.samples, &options).unwrap();
         if let Some(order) = self.order {
-            let kernel = batch.kernel_mut().unwrap();
+            let kernel = kernel_mut(&mut batch).unwrap();
             kernel.plan = Arc::new((*kernel.plan).clone().with_order(order));
         }
         batch
@@ -105,7 +100,7 @@ fn tensors(parameters: &[(String, Vec<f64>)], device: &Device, dtype: DType) -> 
         let data = TensorData::new(values.clone(), [values.len()]);
         (name.clone(), Tensor::from_data(data, (device, dtype)))
     };
-    ParameterTensors::new(parameters.iter().map(upload).collect())
+    ParameterTensors(parameters.iter().map(upload).collect())
 }
 
 fn loss_of(case: &Case, parameters: &ParameterTensors, batch: &Batch, engine: Engine) -> Tensor<1> {
@@ -120,14 +115,14 @@ fn loss_of(case: &Case, parameters: &ParameterTensors, batch: &Batch, engine: En
 /// Gradients of all groups.
 fn gradients(case: &Case, quadrature: Quadrature, dtype: DType, engine: Engine) -> Vec<(String, Vec<f64>)> {
     let device = Device::flex().autodiff();
-    let batch = case.batch(quadrature, true, dtype, Merge::Distinct);
+    let batch = case.batch(quadrature, true, dtype);
     let parameters = tensors(&case.parameters(), &device, dtype).require_grad();
     let computed = loss_of(case, &parameters, &batch, engine).backward();
     let gradient = |(name, tensor): &(String, Tensor<1>)| {
         let gradient = tensor.grad(&computed).unwrap_or_else(|| panic!("{name} has a gradient"));
         (name.clone(), gradient.into_data().iter::<f64>().collect())
     };
-    parameters.iter().map(gradient).collect()
+    parameters.0.iter().map(gradient).collect()
 }
 
 fn relative(a: &[f64], b: &[f64]) -> f64 {
@@ -140,7 +135,7 @@ const STEP: f64 = 1e-6;
 /// Every parameter group against central differences; of long groups a sample of the entries.
 fn check_parameters(case: &Case, quadrature: Quadrature) {
     let device = Device::flex();
-    let batch = case.batch(quadrature, false, DType::F64, Merge::Distinct);
+    let batch = case.batch(quadrature, false, DType::F64);
     let parameters = case.parameters();
     let value = |parameters: &[(String, Vec<f64>)]| {
         loss_of(case, &tensors(parameters, &device, DType::F64), &batch, Engine::Automatic).into_scalar::<f64>()
@@ -168,23 +163,78 @@ fn check_parameters(case: &Case, quadrature: Quadrature) {
     }
 }
 
+fn kernel_mut(batch: &mut Batch) -> Option<&mut KernelLayers> {
+    match &mut batch.layers {
+        Layers::Kernel(kernel) => Some(kernel),
+        Layers::Fourier(_) => None,
+    }
+}
+
+/// The batch with other values of the (normalised) fields, also where the kernel sees them: no two samples may share a kernel row.
+fn with_fields(case: &Case, mut batch: Batch, fields: Tensor<3>) -> Batch {
+    batch.lift_inputs = lift_inputs(&batch.points, &fields, &batch.layers);
+    batch.fields = fields.clone();
+    let ([samples, nodes, _], [_, dim]) = (fields.dims(), batch.points.dims());
+    if let (Some(layers), false) = (kernel_mut(&mut batch), case.config.kernel_fields.is_empty()) {
+        let plan = &layers.plan;
+        let rows = plan.kernel_rows();
+        assert_eq!(rows, samples * plan.edges());
+        // Where each row finds b(x) and b(y) in samples x nodes.
+        let (mut targets, mut sources) = (vec![0i64; rows], vec![0i64; rows]);
+        for (edge, (target, source, _)) in plan.edge_list().into_iter().enumerate() {
+            for sample in 0..samples {
+                let row = plan.rows.row(edge, sample);
+                targets[row] = (sample * nodes) as i64 + i64::from(target);
+                sources[row] = (sample * nodes) as i64 + i64::from(source);
+            }
+        }
+        let (mut start, mut seen) = (0, Vec::new());
+        for name in &case.config.fields {
+            let own = start..start + case.config.components_of(name);
+            start = own.end;
+            if case.config.kernel_fields.contains(name) {
+                seen.push(fields.clone().slice([0..samples, 0..nodes, own]));
+            }
+        }
+        let seen = Tensor::cat(seen, 2).reshape([(samples * nodes) as i32, -1]);
+        let at = |places: Vec<i64>| seen.clone().select(0, Tensor::from_ints(places.as_slice(), &seen.device()));
+        let points = layers.inputs.clone().slice([0..rows, 0..2 * dim]);
+        layers.inputs = Tensor::cat(vec![points, at(targets), at(sources)], 1);
+    }
+    batch
+}
+
 /// The derivative with respect to the (normalised) input fields; the kernel sees one of them.
 fn check_input(case: &Case, quadrature: Quadrature) {
+    // A b without two equal values.
+    let values = |field: &Field| match field.name.as_str() {
+        "b" => numbers(field.values.len(), Seed::new(4)).into(),
+        _ => Values::vectors(field.components, field.values.clone()),
+    };
+    let inputs = case.samples.fields().iter().map(|field| (field.name.clone(), values(field)));
+    let samples = Samples::on(case.samples.domain().clone()).inputs(inputs).unwrap();
+    let samples = case
+        .samples
+        .outputs()
+        .iter()
+        .fold(samples, |samples, output| samples.output(output.name.clone(), values(output)).unwrap());
+    let (config, normalisers) = (case.config.clone(), case.normalisers.clone());
+    let case = &Case { config, samples, normalisers, ..*case };
     let autodiff = Device::flex().autodiff();
-    let batch = case.batch(quadrature, true, DType::F64, Merge::PerSample);
+    let batch = case.batch(quadrature, true, DType::F64);
     let fields = batch.fields.clone().require_grad();
-    let tracked = batch.with_fields(fields.clone());
+    let tracked = with_fields(case, batch, fields.clone());
     let parameters = case.parameters();
     let constant = tensors(&parameters, &autodiff, DType::F64);
     let computed = loss_of(case, &constant, &tracked, Engine::Automatic).backward();
     let gradient: Vec<f64> = fields.grad(&computed).expect("a gradient").into_data().iter::<f64>().collect();
     let device = Device::flex();
-    let batch = case.batch(quadrature, false, DType::F64, Merge::PerSample);
+    let batch = case.batch(quadrature, false, DType::F64);
     let values: Vec<f64> = batch.fields.to_data().iter::<f64>().collect();
     let value = |values: Vec<f64>| {
         let fields = Tensor::from_data(TensorData::new(values, batch.fields.dims()), (&device, DType::F64));
         let constant = tensors(&parameters, &device, DType::F64);
-        loss_of(case, &constant, &batch.clone().with_fields(fields), Engine::Automatic).into_scalar::<f64>()
+        loss_of(case, &constant, &with_fields(case, batch.clone(), fields), Engine::Automatic).into_scalar::<f64>()
     };
     let (mut exact, mut differences) = (Vec::new(), Vec::new());
     for entry in (0..values.len()).step_by(5) {
@@ -332,7 +382,7 @@ fn clouds_do_not_see_each_other() {
             normalisers: case.normalisers.clone(),
             ..case
         };
-        let batch = case.batch(Quadrature::Mean, false, DType::F64, Merge::Distinct);
+        let batch = case.batch(Quadrature::Mean, false, DType::F64);
         let parameters = tensors(&case.parameters(), &Device::flex(), DType::F64);
         let prediction = forward(&case.config, &parameters, &batch, Engine::Automatic).unwrap();
         prediction.into_data().iter::<f64>().collect::<Vec<f64>>()
@@ -400,7 +450,7 @@ fn fused_equals_plain() {
 
 fn compare_with_plain(case: &Case, quadrature: Quadrature) {
     let (kind, depth, order) = (case.config.kind, case.depth, case.order);
-    let batch = case.batch(quadrature, false, DType::F32, Merge::Distinct);
+    let batch = case.batch(quadrature, false, DType::F32);
     let parameters = tensors(&case.parameters(), &Device::flex(), DType::F32);
     let output = |engine| -> Vec<f64> {
         forward(&case.config, &parameters, &batch, engine).unwrap().into_data().iter::<f64>().collect()
@@ -427,10 +477,10 @@ fn a_small_budget_gives_the_same_prediction() {
         case.normalisers = Normalisers::fit(&case.config, &case.samples).unwrap();
         let parameters = tensors(&case.parameters(), &Device::flex(), DType::F64);
         let output = |budget: f64, order: Order| -> Vec<f64> {
-            let mut batch = case.batch(Quadrature::Mean, false, DType::F64, Merge::Distinct);
-            let kernel = batch.kernel_mut().unwrap();
+            let mut batch = case.batch(Quadrature::Mean, false, DType::F64);
+            let kernel = kernel_mut(&mut batch).unwrap();
             let mut plan = (*kernel.plan).clone().with_order(order);
-            plan.budget = budget;
+            plan.purpose.budget = budget;
             kernel.plan = Arc::new(plan);
             forward(&case.config, &parameters, &batch, Engine::Automatic).unwrap().into_data().iter::<f64>().collect()
         };
@@ -439,6 +489,30 @@ fn a_small_budget_gives_the_same_prediction() {
             assert!(relative(&output(budget, Order::Contracted), &formed) < 1e-12);
         }
     }
+}
+
+/// In the midst of derivatives a streamed prediction is the same numbers, and what went into it gets no derivative.
+#[test]
+fn a_streamed_prediction_ends_the_graph() {
+    let case = Case::new(Kind::Nkn, true, Quadrature::Mean, 2);
+    let predict = |device: &Device, parameters: &ParameterTensors| {
+        let quadrature = Some(Quadrature::Mean);
+        let options = BatchOptions { dtype: DType::F64, quadrature, ..BatchOptions::new(case.depth, device) };
+        let mut batch = Batch::new(&case.config, &case.normalisers, &case.samples, &options).unwrap();
+        let kernel = kernel_mut(&mut batch).unwrap();
+        kernel.plan = Arc::new((*kernel.plan).clone().with_order(Order::Contracted));
+        assert!(kernel.plan.streams());
+        forward(&case.config, parameters, &batch, Engine::Automatic).unwrap()
+    };
+    let (plain, autodiff) = (Device::flex(), Device::flex().autodiff());
+    let constant = tensors(&case.parameters(), &plain, DType::F64);
+    let tracked = tensors(&case.parameters(), &autodiff, DType::F64).require_grad();
+    let output = predict(&autodiff, &tracked);
+    let values = |tensor: &Tensor<2>| tensor.to_data().iter::<f64>().collect::<Vec<f64>>();
+    assert_eq!(values(&output), values(&predict(&plain, &constant)));
+    let gradients = output.sum().backward();
+    assert!(tracked.get("project").grad(&gradients).is_some());
+    assert!(["lift", "kernel", "reaction", "source"].iter().all(|name| tracked.get(name).grad(&gradients).is_none()));
 }
 
 /// A geometry serves many batches: each is what it would be with a geometry of its own, to the bit, on the training's domain and elsewhere.

@@ -127,6 +127,30 @@ fn convolutions() {
             shape.apply(t[0].clone().reshape([side * side, samples, inputs]), t[1].clone(), None, None, engine)
         };
         check(&format!("{shape:?}, bare"), &bare, &data[..2]);
+        // With one of the two that can be added, the third input is that one.
+        let biased = |t: &[Tensor<1>], engine| {
+            let input = t[0].clone().reshape([side * side, samples, inputs]);
+            shape.apply(input, t[1].clone(), Some(t[2].clone()), None, engine)
+        };
+        check(&format!("{shape:?}, with a bias"), &biased, &data[..3]);
+        let added = |t: &[Tensor<1>], engine| {
+            let input = t[0].clone().reshape([side * side, samples, inputs]);
+            let residual = t[2].clone().reshape([out * out, samples, outputs]);
+            shape.apply(input, t[1].clone(), None, Some(residual), engine)
+        };
+        check(&format!("{shape:?}, with a residual"), &added, &[data[0].clone(), data[1].clone(), data[3].clone()]);
+    }
+}
+
+/// States longer than what is activated at a time: in pieces, the last one shorter.
+#[test]
+fn activations_in_pieces() {
+    let (nodes, samples, channels) = (331, 5, 16);
+    let data = [values(nodes * samples * channels, 1)];
+    for activation in [Activation::Relu, Activation::Tanh] {
+        let apply =
+            |t: &[Tensor<1>], engine| activate(t[0].clone().reshape([nodes, samples, channels]), activation, engine);
+        compare(&format!("{activation:?} in pieces"), &apply, &data);
     }
 }
 
@@ -301,7 +325,7 @@ fn all_networks() -> Vec<Network> {
 }
 
 fn tensors(parameters: &Parameters, from: &[Tensor<1>]) -> ParameterTensors {
-    ParameterTensors::new(parameters.groups.iter().map(|g| g.name.clone()).zip(from.iter().cloned()).collect())
+    ParameterTensors(parameters.groups.iter().map(|g| g.name.clone()).zip(from.iter().cloned()).collect())
 }
 
 /// Whole networks in training: every group of parameters. (Affinities are given, so the networks that make them from parameters are

@@ -1,9 +1,9 @@
 //! The convolution on the CPU, and its derivatives.
 
 use super::Convolution;
-use crate::linalg::gathered::{Merged, Sizes, Term, gather, gather_two};
+use crate::linalg::gathered::{ByTwo, Sizes, Term};
 use crate::linalg::outer::{Pair, Triple, outer, outer_three};
-use crate::linalg::{Real, add_rows, by_pieces, copied};
+use crate::linalg::{Real, by_pieces, copied, sum_rows};
 use crate::operation::{Operation, Seen};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -44,16 +44,10 @@ fn users(shape: &Convolution, y: usize) -> impl DoubleEndedIterator<Item = (usiz
     })
 }
 
-fn sum_of_rows<T: Real>(rows: &[T], width: usize) -> Vec<T> {
-    let mut sum = vec![T::ZERO; width];
-    add_rows(&mut sum, rows);
-    sum
-}
-
 fn bias_gradient<T: Real>(gradient: &[T], outputs: usize) -> Vec<T> {
     const ROWS: usize = 4096;
-    let parts: Vec<Vec<T>> = gradient.par_chunks(ROWS * outputs).map(|rows| sum_of_rows(rows, outputs)).collect();
-    sum_of_rows(&parts.concat(), outputs)
+    let parts: Vec<Vec<T>> = gradient.par_chunks(ROWS * outputs).map(|rows| sum_rows(rows, outputs)).collect();
+    sum_rows(&parts.concat(), outputs)
 }
 
 impl Summation {
@@ -70,16 +64,6 @@ impl Summation {
         blocks
     }
 
-    /// The bias's place among the inputs.
-    fn bias_place(&self) -> Option<usize> {
-        self.bias.then_some(2)
-    }
-
-    /// The residual's place among the inputs.
-    fn residual_place(&self) -> Option<usize> {
-        self.residual.then_some(2 + usize::from(self.bias))
-    }
-
     fn samples<T>(&self, input: &[T]) -> usize {
         input.len() / (self.shape.side * self.shape.side * self.shape.inputs)
     }
@@ -90,7 +74,7 @@ impl Summation {
         let sizes = Sizes { samples, rows: outputs, columns: inputs };
         let side_out = self.shape.side_out();
         let node = samples * inputs;
-        by_pieces(side * side * node, 2 * node, Scratch::default, |scratch, pair, result| {
+        by_pieces(side * side * node, 2 * node, ByTwo::default, |by_two, pair, result| {
             let terms = |pixel: usize, terms: &mut Vec<Term>| {
                 // Rows and columns from the last tap to the first: the terms are then sorted by their states.
                 for (row_tap, row) in users(&self.shape, pixel / side).rev() {
@@ -100,7 +84,7 @@ impl Summation {
                     }));
                 }
             };
-            scratch.add_up(sizes, gradient, &blocks, result, |offset, list| terms(2 * pair + offset, list));
+            by_two.gather(sizes, gradient, &blocks, result, |offset, list| terms(2 * pair + offset, list));
         })
     }
 
@@ -164,36 +148,6 @@ impl Summation {
     }
 }
 
-/// Memory to work in, per thread.
-#[derive(Default)]
-struct Scratch {
-    terms: [Vec<Term>; 2],
-    merged: Merged,
-}
-
-impl Scratch {
-    /// Adds up the terms of two pixels, or of the last one alone.
-    fn add_up<T: Real>(
-        &mut self,
-        sizes: Sizes,
-        states: &[T],
-        blocks: &[T],
-        result: &mut [T],
-        terms: impl Fn(usize, &mut Vec<Term>),
-    ) {
-        let [first, second] = &mut self.terms;
-        first.clear();
-        terms(0, first);
-        let (own, other) = result.split_at_mut(sizes.samples * sizes.columns);
-        if other.is_empty() {
-            return gather(sizes, first, states, blocks, own);
-        }
-        second.clear();
-        terms(1, second);
-        gather_two(sizes, [first, second], states, blocks, [own, other], &mut self.merged);
-    }
-}
-
 impl<const N: usize> Operation<N> for Summation {
     type Saved<T: Real> = ();
 
@@ -204,24 +158,21 @@ impl<const N: usize> Operation<N> for Summation {
 
     fn forward<T: Real>(&self, inputs_seen: [&[T]; N], _: bool) -> (Vec<T>, ()) {
         let (input, weight) = (inputs_seen[0], inputs_seen[1]);
-        let bias = self.bias_place().map(|place| inputs_seen[place]);
-        let residual = self.residual_place().map(|place| inputs_seen[place]);
+        let (bias, residual) = (self.bias.then(|| inputs_seen[2]), self.residual.then(|| inputs_seen[N - 1]));
         let Convolution { side, filter, inputs, outputs, .. } = self.shape;
         let samples = self.samples(input);
         let side_out = self.shape.side_out();
         let blocks = self.blocks(weight, false);
         let sizes = Sizes { samples, rows: inputs, columns: outputs };
         let node = samples * outputs;
-        let result = by_pieces(side_out * side_out * node, 2 * node, Scratch::default, |scratch, pair, result| {
+        let result = by_pieces(side_out * side_out * node, 2 * node, ByTwo::default, |by_two, pair, result| {
             let first = 2 * pair;
             if let Some(residual) = residual {
                 result.copy_from_slice(&residual[first * node..first * node + result.len()]);
             }
             if let Some(bias) = bias {
                 for row in result.chunks_exact_mut(outputs) {
-                    for (value, &bias) in row.iter_mut().zip(bias) {
-                        *value += bias;
-                    }
+                    row.iter_mut().zip(bias).for_each(|(value, &bias)| *value += bias);
                 }
             }
             let terms = |pixel: usize, terms: &mut Vec<Term>| {
@@ -232,7 +183,7 @@ impl<const N: usize> Operation<N> for Summation {
                     }));
                 }
             };
-            scratch.add_up(sizes, input, &blocks, result, |offset, list| terms(first + offset, list));
+            by_two.gather(sizes, input, &blocks, result, |offset, list| terms(first + offset, list));
         });
         (result, ())
     }
@@ -243,7 +194,7 @@ impl<const N: usize> Operation<N> for Summation {
         let derivative = |place: usize| match place {
             0 => self.input_gradient(inputs[1], gradient, samples),
             1 => self.weight_gradient(inputs[0], gradient, samples),
-            _ if Some(place) == self.bias_place() => bias_gradient(gradient, self.shape.outputs),
+            2 if self.bias => bias_gradient(gradient, self.shape.outputs),
             _ => copied(gradient),
         };
         std::array::from_fn(|place| wanted[place].then(|| derivative(place)))

@@ -1,7 +1,7 @@
 //! Batch normalisation followed by ReLU, as one operation: two passes over the state instead of six.
 
 use crate::engine::Engine;
-use crate::linalg::{Real, each_piece, vectorised};
+use crate::linalg::{Real, each_piece, sum_rows, vectorised};
 use crate::operation::{Operation, Seen, operate};
 use burn::tensor::{Tensor, TensorData, activation::relu};
 use rayon::prelude::*;
@@ -61,23 +61,6 @@ pub fn normalise(input: Tensor<3>, parameters: Tensor<1>, source: &Normalisation
 
 #[derive(Debug)]
 struct RectifiedNormalisation(Normalisation);
-
-/// Sums over all rows, per channel, of what `piece` makes of some rows; pieces and their order do not depend on the number of threads.
-fn sums<const N: usize>(
-    count: usize,
-    channels: usize,
-    piece: impl Fn(std::ops::Range<usize>) -> [Vec<f64>; N] + Sync,
-) -> [Vec<f64>; N] {
-    let starts: Vec<usize> = (0..count).step_by(PIECE).collect();
-    let parts: Vec<[Vec<f64>; N]> = starts.par_iter().map(|&start| piece(start..count.min(start + PIECE))).collect();
-    let mut total = std::array::from_fn(|_| vec![0.0; channels]);
-    for part in parts {
-        for (total, part) in total.iter_mut().zip(part) {
-            total.iter_mut().zip(part).for_each(|(t, p)| *t += p);
-        }
-    }
-    total
-}
 
 fn doubles<T: Real>(values: &[T]) -> Vec<f64> {
     values.iter().map(|v| v.to_f64()).collect()
@@ -159,18 +142,12 @@ fn input_gradients<T: Real>(rows: Rows<T>, result: &mut [T], [mean, factor, slop
 /// Mean and variance: within a piece around the piece's own mean, so that nothing is lost when the mean is large.
 fn statistics<T: Real>(input: &[T], channels: usize) -> Statistics {
     let count = input.len() / channels;
-    let starts: Vec<usize> = (0..count).step_by(PIECE).collect();
-    let parts: Vec<(f64, Vec<f64>, Vec<f64>)> = starts
-        .par_iter()
-        .map(|&start| {
-            let rows = &input[start * channels..count.min(start + PIECE) * channels];
-            let number = rows.len() / channels;
-            let mut mean = vec![T::ZERO; channels];
-            let mut squares = vec![T::ZERO; channels];
-            vectorised!(piece_statistics(rows, &mut mean, &mut squares));
-            (number as f64, doubles(&mean), doubles(&squares))
-        })
-        .collect();
+    let of_piece = |rows: &[T]| {
+        let (mut mean, mut squares) = (vec![T::ZERO; channels], vec![T::ZERO; channels]);
+        vectorised!(piece_statistics(rows, &mut mean, &mut squares));
+        ((rows.len() / channels) as f64, doubles(&mean), doubles(&squares))
+    };
+    let parts: Vec<(f64, Vec<f64>, Vec<f64>)> = input.par_chunks(PIECE * channels).map(of_piece).collect();
     let mut mean = vec![0.0; channels];
     for (number, part, _) in &parts {
         mean.iter_mut().zip(part).for_each(|(m, p)| *m += number * p / count as f64);
@@ -201,10 +178,6 @@ impl Operation<2> for RectifiedNormalisation {
     /// The statistics that were used.
     type Saved<T: Real> = Statistics;
 
-    fn shape(&self, [input, _]: [&[usize]; 2]) -> Vec<usize> {
-        input.to_vec()
-    }
-
     fn forward<T: Real>(&self, [input, parameters]: [&[T]; 2], _: bool) -> (Vec<T>, Statistics) {
         let channels = parameters.len() / 2;
         let used = match &self.0 {
@@ -230,14 +203,19 @@ impl Operation<2> for RectifiedNormalisation {
         let count = input.len() / channels;
         let mean: Vec<T> = used.mean.iter().map(|&m| T::of(m)).collect();
         // Per channel the sum of the gradients that pass the ReLU, and of those times the centred input.
-        let [shift, product] = sums(count, channels, |rows| {
-            let span = rows.start * channels..rows.end * channels;
-            let mut shift = vec![T::ZERO; channels];
-            let mut product = vec![T::ZERO; channels];
-            let rows = Rows { input: &input[span.clone()], output: &output[span.clone()], gradient: &gradient[span] };
-            vectorised!(gradient_sums(rows, &mean, &mut shift, &mut product));
-            [doubles(&shift), doubles(&product)]
-        });
+        let rows = |index: usize| {
+            let part = index * PIECE * channels..input.len().min((index + 1) * PIECE * channels);
+            Rows { input: &input[part.clone()], output: &output[part.clone()], gradient: &gradient[part] }
+        };
+        let of_piece = |index: usize| {
+            let mut sums = vec![T::ZERO; 2 * channels];
+            let (shift, product) = sums.split_at_mut(channels);
+            vectorised!(gradient_sums(rows(index), &mean, shift, product));
+            doubles(&sums)
+        };
+        let parts: Vec<Vec<f64>> = (0..count.div_ceil(PIECE)).into_par_iter().map(of_piece).collect();
+        let sums = sum_rows(&parts.concat(), 2 * channels);
+        let (shift, product) = sums.split_at(channels);
         let deviation = deviations(&used);
         let scale_gradient = product.iter().zip(&deviation).map(|(p, d)| T::of(p / d));
         let parameters_gradient = scale_gradient.chain(shift.iter().map(|&s| T::of(s))).collect();
@@ -253,12 +231,8 @@ impl Operation<2> for RectifiedNormalisation {
             (of(&|_| 0.0), of(&|_| 0.0))
         };
         let input_gradient = wanted[0].then(|| {
-            let span = PIECE * channels;
-            each_piece(input.len(), span, |index, result| {
-                let part = index * span..index * span + result.len();
-                let rows =
-                    Rows { input: &input[part.clone()], output: &output[part.clone()], gradient: &gradient[part] };
-                vectorised!(input_gradients(rows, result, [&mean, &factor, &slope, &offset]));
+            each_piece(input.len(), PIECE * channels, |index, result| {
+                vectorised!(input_gradients(rows(index), result, [&mean, &factor, &slope, &offset]));
             })
         });
         [input_gradient, Some(parameters_gradient)]

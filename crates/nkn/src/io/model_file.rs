@@ -118,7 +118,7 @@ impl Model {
         }
         config.check_for(&space)?;
         // Before anything of the size that the header claims is allocated.
-        let claimed = Parameters::estimate(&config, &space, depth);
+        let claimed = Parameters::size(&config, &space, depth).unwrap_or(f64::INFINITY);
         if claimed > bytes.len() as f64 {
             let problem = format!("claims {claimed:.0} parameters in {} bytes", bytes.len());
             return Err(Error::file(path, problem, hint));

@@ -13,33 +13,45 @@ pub(crate) struct Active {
     columns: Vec<u32>,
 }
 
-/// The active columns of a block of activations: rows x active.
+/// The active columns of a block of activations: rows x columns.
 #[derive(Debug)]
-pub(super) struct Compact<T: Real> {
+pub(crate) struct Compact<T: Real> {
     pub active: Active,
     pub values: Buffer<T>,
-    rows: usize,
+    pub rows: usize,
+    pub columns: usize,
 }
 
 impl<T: Real> Compact<T> {
     /// Of rows x `width` activations.
     pub fn of(activations: &[T], width: usize) -> Self {
         let active = Active::of(activations, width);
-        let rows = activations.len() / width;
-        let mut values = Buffer::any(rows * active.len());
-        if active.len() == width {
+        let (rows, columns) = (activations.len() / width, active.len());
+        let mut values = Buffer::any(rows * columns);
+        if columns == width {
             values.copy_from_slice(activations);
-        } else if active.len() > 0 {
-            for (to, from) in values.chunks_exact_mut(active.len()).zip(activations.chunks_exact(width)) {
+        } else if columns > 0 {
+            for (to, from) in values.chunks_exact_mut(columns).zip(activations.chunks_exact(width)) {
                 active.pick(from, to);
             }
         }
-        Self { active, values, rows }
+        Self { active, values, rows, columns }
+    }
+
+    /// The given columns of rows x `width` activations, and a last one of ones that stands for the bias.
+    pub fn with_ones(active: Active, activations: &[T], width: usize) -> Self {
+        let (rows, columns) = (activations.len() / width, active.len() + 1);
+        let mut values = Buffer::any(rows * columns);
+        for (to, from) in values.chunks_exact_mut(columns).zip(activations.chunks_exact(width)) {
+            active.pick(from, to);
+            to[columns - 1] = T::ONE;
+        }
+        Self { active, values, rows, columns }
     }
 
     /// As a matrix.
     pub fn matrix(&self) -> Matrix<'_, T> {
-        Matrix::new(&self.values, self.rows, self.active.len())
+        Matrix::new(&self.values, self.rows, self.columns)
     }
 }
 
@@ -144,6 +156,7 @@ impl Active {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::gemm;
 
     #[test]
     fn restricting_and_adding_back() {
@@ -162,6 +175,23 @@ mod tests {
         let mut sum = vec![0.0; 12];
         compact.active.add_block_to(&other, &block, &mut sum, 3);
         assert_eq!(sum, [0.0, 0.0, 0.0, 3.0, 0.0, 5.0, 0.0, 0.0, 0.0, 9.0, 0.0, 11.0]);
+    }
+
+    /// With the column of ones the bias is a further row of the weight, and what is left out changes nothing.
+    #[test]
+    fn ones_stand_for_the_bias() {
+        let activations = [0.0, 1.0, 0.0, 0.5, 0.0, 2.0, 0.0, 3.0, 0.0, 0.0, 0.0, 0.25];
+        let (weight, bias) = ([9.0, 2.0, 9.0, -4.0], 0.5);
+        let expected: Vec<f64> =
+            activations.chunks(4).map(|row| row.iter().zip(&weight).map(|(a, w)| a * w).sum::<f64>() + bias).collect();
+        for active in [Active::of(&activations, 4), Active::all(4)] {
+            let column: Vec<f64> = active.columns().map(|c| weight[c]).chain([bias]).collect();
+            let compact = Compact::with_ones(active, &activations, 4);
+            assert_eq!((compact.rows, compact.columns), (3, column.len()));
+            let mut result = vec![0.0; 3];
+            gemm(&mut result, 0.0, 1.0, compact.matrix(), Matrix::new(&column, column.len(), 1));
+            assert_eq!(result, expected);
+        }
     }
 
     #[test]

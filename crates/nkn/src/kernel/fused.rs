@@ -9,7 +9,7 @@
 use super::active::{Active, Compact};
 use super::mlp::{LayerSpan, MlpShape};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_parallel, mask, transpose, vectorised};
+use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_parallel, mask, sum_rows, transpose, vectorised};
 use crate::operation::Seen;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -32,10 +32,7 @@ fn product<T: Real>(blocks: usize) -> Product<T> {
 }
 
 /// What the forward pass leaves for the backward pass: the active columns of every hidden layer, block by block.
-#[derive(Debug)]
-pub struct Hidden<T: Real> {
-    blocks: Vec<Vec<Compact<T>>>,
-}
+pub(super) type Hidden<T> = Vec<Vec<Compact<T>>>;
 
 /// The output alone.
 pub(crate) fn evaluate<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T]) -> Vec<T> {
@@ -80,7 +77,7 @@ pub fn forward<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T], keep: bool)
             if keep { hidden } else { Vec::new() }
         })
         .collect();
-    (output, Hidden { blocks })
+    (output, blocks)
 }
 
 /// Derivatives with respect to the parameters, and to the input rows if they are wanted.
@@ -109,7 +106,7 @@ pub fn backward<T: Real>(shape: &MlpShape, seen: Seen<T, Hidden<T>, 2>) -> [Opti
                     layers: &layers,
                     x: &x[span(&here, shape.inputs())],
                     parameters,
-                    hidden: &hidden.blocks[start / block],
+                    hidden: &hidden[start / block],
                     output: &output[span(&here, shape.outputs())],
                     product: product(rows.div_ceil(block)),
                 };
@@ -134,14 +131,7 @@ fn sum_in_order<T: Real>(vectors: Vec<Vec<T>>, length: usize) -> Vec<T> {
     let rest: Vec<Vec<T>> = vectors.collect();
     const PIECE: usize = 1 << 14;
     sum.par_chunks_mut(PIECE).enumerate().for_each(|(index, piece)| {
-        vectorised!({
-            for vector in &rest {
-                let other = &vector[index * PIECE..index * PIECE + piece.len()];
-                for (s, o) in piece.iter_mut().zip(other) {
-                    *s += *o;
-                }
-            }
-        })
+        rest.iter().for_each(|vector| add_rows(piece, &vector[index * PIECE..index * PIECE + piece.len()]));
     });
     sum
 }
@@ -173,9 +163,7 @@ impl<T: Real> Block<'_, T> {
         };
         for (index, layer) in self.layers.iter().enumerate().rev() {
             let outputs = active.len();
-            let mut bias = vec![T::ZERO; outputs];
-            add_rows(&mut bias, &current);
-            active.add_to(&bias, &mut sum[layer.bias()..layer.end()]);
+            active.add_to(&sum_rows(&current, outputs), &mut sum[layer.bias()..layer.end()]);
             let left = Matrix::new(&current, rows, outputs);
             let weight_sum = &mut sum[layer.start..layer.bias()];
             let Some(below) = index.checked_sub(1).map(|index| &self.hidden[index]) else {

@@ -40,23 +40,17 @@ impl LayerSpan {
 impl MlpShape {
     /// A perceptron with these widths, input and output included, and a linear last layer.
     pub fn new(name: &str, widths: &[usize]) -> Result<Self> {
+        let refuse = |expected: String, hint: &str| {
+            Err(Error::invalid(format!("widths of the {name} network"), expected, format!("{widths:?}"), hint))
+        };
         if widths.len() < 2 || widths.contains(&0) {
-            return Err(Error::invalid(
-                format!("widths of the {name} network"),
-                "at least two widths, each 1 or more",
-                format!("{widths:?}"),
-                "give one positive number per hidden layer",
-            ));
+            return refuse("at least two widths, each 1 or more".into(), "give one positive number per hidden layer");
         }
         let layer = |pair: &[usize]| pair[0].checked_add(1)?.checked_mul(pair[1]);
         let count = widths.windows(2).try_fold(0usize, |sum, pair| sum.checked_add(layer(pair)?));
         if count.is_none_or(|count| count > MOST_PARAMETERS) {
-            return Err(Error::invalid(
-                format!("widths of the {name} network"),
-                format!("at most {MOST_PARAMETERS} parameters"),
-                format!("{widths:?}"),
-                "the last width of a kernel is the square of model.width: lower that, or the hidden widths",
-            ));
+            let hint = "the last width of a kernel is the square of model.width: lower that, or the hidden widths";
+            return refuse(format!("at most {MOST_PARAMETERS} parameters"), hint);
         }
         Ok(Self { widths: widths.to_vec(), activate_last: false })
     }
@@ -86,13 +80,12 @@ impl MlpShape {
     /// The layers in order.
     pub fn layers(&self) -> Vec<LayerSpan> {
         let mut start = 0;
-        let mut layers = Vec::new();
-        for pair in self.widths.windows(2) {
+        let layer = |pair: &[usize]| {
             let layer = LayerSpan { inputs: pair[0], outputs: pair[1], start };
             start = layer.end();
-            layers.push(layer);
-        }
-        layers
+            layer
+        };
+        self.widths.windows(2).map(layer).collect()
     }
 
     /// Number of parameters.
@@ -107,11 +100,10 @@ impl MlpShape {
 
     /// Random parameters: uniform in ±1/sqrt(inputs) for weights and biases, as PyTorch's `Linear` draws them.
     pub fn init(&self, seed: Seed) -> Vec<f32> {
-        let mut values = Vec::with_capacity(self.parameters());
-        for (index, layer) in self.layers().iter().enumerate() {
-            values.extend(init_linear(layer.inputs, layer.outputs, seed.derive("layer", index as u64)));
-        }
-        values
+        let layers = self.layers().into_iter().zip(0..);
+        layers
+            .flat_map(|(layer, index)| init_linear(layer.inputs, layer.outputs, seed.derive("layer", index)))
+            .collect()
     }
 }
 

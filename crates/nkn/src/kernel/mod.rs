@@ -6,9 +6,8 @@ mod mlp;
 mod perceptron;
 mod rows;
 
-pub(crate) use active::Active;
+pub(crate) use active::{Active, Compact};
 pub(crate) use fused::evaluate;
 pub use mlp::{MlpShape, init_linear};
-pub use perceptron::mlp;
-pub(crate) use rows::Users;
-pub use rows::{Merge, RowTable};
+pub use perceptron::{affine, mlp};
+pub use rows::RowTable;

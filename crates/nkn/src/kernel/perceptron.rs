@@ -19,14 +19,21 @@ pub fn mlp(x: Tensor<2>, parameters: Tensor<1>, shape: &MlpShape, engine: Engine
 fn portable(x: Tensor<2>, parameters: Tensor<1>, shape: &MlpShape) -> Tensor<2> {
     let mut rows = x;
     for (index, layer) in shape.layers().iter().enumerate() {
-        let weight = parameters.clone().slice(layer.start..layer.bias()).reshape([layer.outputs, layer.inputs]);
-        let bias = parameters.clone().slice(layer.bias()..layer.end()).reshape([1, layer.outputs]);
-        rows = rows.matmul(weight.transpose()) + bias;
+        rows = affine(rows, parameters.clone().slice(layer.start..layer.end()), layer.outputs);
         if shape.activates(index) {
             rows = relu(rows);
         }
     }
     rows
+}
+
+/// A linear layer, rows Wᵀ + b, with W (outputs x inputs) and b in one vector.
+pub fn affine(rows: Tensor<2>, parameters: Tensor<1>, outputs: usize) -> Tensor<2> {
+    let [_, inputs] = rows.dims();
+    let split = inputs * outputs;
+    let weight = parameters.clone().slice(0..split).reshape([outputs, inputs]);
+    let bias = parameters.slice(split..split + outputs).reshape([1, outputs]);
+    rows.matmul(weight.transpose()) + bias
 }
 
 /// Rows of inputs and a flat parameter vector to rows of outputs.

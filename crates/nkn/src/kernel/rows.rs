@@ -8,19 +8,10 @@
 //! the products (see `kernel/active.rs`): on a two-valued b 38 % of the units, against 15 % in the order of the edges.
 
 use crate::domain::Neighbourhood;
+use crate::linalg::Groups;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::hash::Hash;
-
-/// Whether samples that agree on an edge share a row.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Merge {
-    /// Equal inputs are evaluated once: the way to train and to predict.
-    #[default]
-    Distinct,
-    /// Every sample has rows of its own: needed for derivatives with respect to b of one sample.
-    PerSample,
-}
 
 /// Which row of the kernel table each sample uses on each edge.
 #[derive(Clone, Debug)]
@@ -37,20 +28,6 @@ pub struct RowTable {
     witness: Vec<u32>,
 }
 
-/// The samples of each kernel row: row q is used by `samples[offsets[q]..offsets[q + 1]]`.
-#[derive(Clone, Debug)]
-pub(crate) struct Users {
-    offsets: Vec<usize>,
-    samples: Vec<u32>,
-}
-
-impl Users {
-    /// The samples that use a row, in order.
-    pub fn of_row(&self, row: usize) -> &[u32] {
-        &self.samples[self.offsets[row]..self.offsets[row + 1]]
-    }
-}
-
 impl RowTable {
     /// One row per edge for all samples: the kernel k(x, y) does not see b.
     pub fn shared(edges: usize, samples: usize) -> Self {
@@ -65,13 +42,13 @@ impl RowTable {
     }
 
     /// The rows of a kernel that sees b; `fields` is samples x nodes x components.
-    pub fn of_fields(graph: &Neighbourhood, samples: usize, fields: &[f64], merge: Merge) -> Self {
+    pub fn of_fields(graph: &Neighbourhood, samples: usize, fields: &[f64]) -> Self {
         let nodes = graph.nodes();
         let components = fields.len() / (samples * nodes).max(1);
         if components == 0 {
             return Self::shared(graph.edges(), samples);
         }
-        let values = distinct_values(samples, nodes, components, fields, merge);
+        let values = distinct_values(samples, nodes, components, fields);
         let mut table = Self {
             samples,
             row_edge: Vec::new(),
@@ -169,81 +146,29 @@ impl RowTable {
     }
 
     /// The samples of each row.
-    pub(crate) fn users(&self) -> Users {
-        let mut offsets = vec![0usize; self.rows() + 1];
-        for edge in 0..self.edges() {
-            for sample in 0..self.samples {
-                offsets[self.row(edge, sample) + 1] += 1;
-            }
-        }
-        for row in 0..self.rows() {
-            offsets[row + 1] += offsets[row];
-        }
-        let mut next = offsets.clone();
-        let mut samples = vec![0u32; offsets[self.rows()]];
-        for edge in 0..self.edges() {
-            for sample in 0..self.samples {
-                let slot = &mut next[self.row(edge, sample)];
-                samples[*slot] = sample as u32;
-                *slot += 1;
-            }
-        }
-        Users { offsets, samples }
+    pub(crate) fn users(&self) -> Groups {
+        let all = (0..self.edges()).flat_map(|edge| (0..self.samples).map(move |sample| (edge, sample)));
+        Groups::new(self.rows(), all.map(|(edge, sample)| (self.row(edge, sample), sample as u32)))
     }
 
     /// The kernel's inputs in the paper's order: x (target), y (source), b(x), b(y).
     pub fn inputs(&self, graph: &Neighbourhood, dim: usize, coordinates: &[f64], fields: &[f64]) -> Vec<f64> {
-        let nodes = graph.nodes();
-        let components = self.components(nodes, fields);
+        let (nodes, targets) = (graph.nodes(), graph.targets());
+        let components = if self.is_shared() { 0 } else { fields.len() / (self.samples * nodes) };
         let mut rows = Vec::with_capacity(self.rows() * 2 * (dim + components));
-        self.for_each_row(graph, |witness, target, source| {
-            let point = |node: usize| &coordinates[node * dim..(node + 1) * dim];
-            let value = |node: usize| {
-                let start = (witness * nodes + node) * components;
-                &fields[start..start + components]
-            };
-            rows.extend_from_slice(point(target));
-            rows.extend_from_slice(point(source));
-            rows.extend_from_slice(value(target));
-            rows.extend_from_slice(value(source));
-        });
-        rows
-    }
-
-    /// Where each row finds b(x) and b(y) in an array of samples x nodes: (targets, sources).
-    pub fn field_positions(&self, graph: &Neighbourhood) -> (Vec<i64>, Vec<i64>) {
-        let nodes = graph.nodes();
-        let (mut targets, mut sources) = (Vec::new(), Vec::new());
-        self.for_each_row(graph, |witness, target, source| {
-            targets.push((witness * nodes + target) as i64);
-            sources.push((witness * nodes + source) as i64);
-        });
-        (targets, sources)
-    }
-
-    fn components(&self, nodes: usize, fields: &[f64]) -> usize {
-        if self.is_shared() { 0 } else { fields.len() / (self.samples * nodes) }
-    }
-
-    /// Visits the rows in order with their witness, target and source.
-    fn for_each_row(&self, graph: &Neighbourhood, mut visit: impl FnMut(usize, usize, usize)) {
-        let targets = graph.targets();
         for (&edge, &witness) in self.row_edge.iter().zip(&self.witness) {
-            let edge = edge as usize;
-            visit(witness as usize, targets[edge] as usize, graph.sources()[edge] as usize);
+            let ends = [targets[edge as usize] as usize, graph.sources()[edge as usize] as usize];
+            ends.iter().for_each(|node| rows.extend_from_slice(&coordinates[node * dim..(node + 1) * dim]));
+            let first = witness as usize * nodes;
+            let values = |node: &usize| &fields[(first + node) * components..(first + node + 1) * components];
+            ends.iter().for_each(|node| rows.extend_from_slice(values(node)));
         }
+        rows
     }
 }
 
 /// Numbers the distinct values of b at each node: the number of (node, sample) at `node * samples + sample`.
-fn distinct_values(samples: usize, nodes: usize, components: usize, fields: &[f64], merge: Merge) -> Vec<u32> {
-    if merge == Merge::PerSample {
-        return (0..nodes).flat_map(|_| 0..samples as u32).collect();
-    }
-    let value = |node: usize, sample: usize| {
-        let start = (sample * nodes + node) * components;
-        fields[start..start + components].iter().map(|v| v.to_bits())
-    };
+fn distinct_values(samples: usize, nodes: usize, components: usize, fields: &[f64]) -> Vec<u32> {
     let of_node = |node: usize| -> Vec<u32> {
         let mut numbers = vec![0; samples];
         let mut numbering = Numbering::new(samples);
@@ -251,7 +176,7 @@ fn distinct_values(samples: usize, nodes: usize, components: usize, fields: &[f6
         for component in 0..components {
             numbering.clear();
             for (sample, number) in numbers.iter_mut().enumerate() {
-                let bits = value(node, sample).nth(component).expect("as many as there are components");
+                let bits = fields[(sample * nodes + node) * components + component].to_bits();
                 *number = numbering.number((*number, bits)).0;
             }
         }
@@ -312,10 +237,10 @@ mod tests {
         let graph = graph(6);
         let samples = 50;
         let fields: Vec<f64> = (0..samples * 36).map(|i| if (i * i) % 7 < 3 { 12.0 } else { 3.0 }).collect();
-        let table = RowTable::of_fields(&graph, samples, &fields, Merge::Distinct);
+        let table = RowTable::of_fields(&graph, samples, &fields);
         assert!(table.rows() <= 4 * graph.edges());
-        let all = RowTable::of_fields(&graph, samples, &fields, Merge::PerSample);
-        assert_eq!(all.rows(), samples * graph.edges());
+        let different: Vec<f64> = (0..samples * 36).map(|i| i as f64).collect();
+        assert_eq!(RowTable::of_fields(&graph, samples, &different).rows(), samples * graph.edges());
     }
 
     #[test]
@@ -336,14 +261,14 @@ mod tests {
         let graph = graph(5);
         let (samples, components) = (6, 2);
         let fields: Vec<f64> = (0..samples * 25 * components).map(|i| f64::from((i * i % 5) as u8 / 2)).collect();
-        let table = RowTable::of_fields(&graph, samples, &fields, Merge::Distinct);
+        let table = RowTable::of_fields(&graph, samples, &fields);
         let users = table.users();
         let targets = graph.targets();
         let at = |sample: u32, node: usize| &fields[(sample as usize * 25 + node) * components..][..components];
         for row in 0..table.rows() {
             let edge = table.edge_of(row);
             let ends = [targets[edge] as usize, graph.sources()[edge] as usize];
-            let of_row = users.of_row(row);
+            let of_row = users.of(row);
             assert!(!of_row.is_empty() && of_row.is_sorted());
             for &sample in of_row {
                 assert_eq!(table.row(edge, sample as usize), row);
@@ -355,11 +280,10 @@ mod tests {
     proptest! {
         /// Whatever the values, each sample finds its own inputs in its row, and no row stands twice.
         #[test]
-        fn every_sample_finds_its_inputs(values in prop::collection::vec(0u8..3, 4 * 25), per_sample: bool) {
+        fn every_sample_finds_its_inputs(values in prop::collection::vec(0u8..3, 4 * 25)) {
             let graph = graph(5);
             let fields: Vec<f64> = values.iter().map(|&v| v as f64).collect();
-            let merge = if per_sample { Merge::PerSample } else { Merge::Distinct };
-            let table = RowTable::of_fields(&graph, 4, &fields, merge);
+            let table = RowTable::of_fields(&graph, 4, &fields);
             let coordinates: Vec<f64> = (0..50).map(|i| i as f64).collect();
             let inputs = table.inputs(&graph, 2, &coordinates, &fields);
             prop_assert_eq!(inputs.len(), table.rows() * 6);
@@ -376,12 +300,10 @@ mod tests {
                     edge += 1;
                 }
             }
-            if !per_sample {
-                let mut rows: Vec<Vec<u64>> = inputs.chunks(6).map(|r| r.iter().map(|v| v.to_bits()).collect()).collect();
-                rows.sort();
-                rows.dedup();
-                prop_assert_eq!(rows.len(), table.rows());
-            }
+            let mut rows: Vec<Vec<u64>> = inputs.chunks(6).map(|r| r.iter().map(|v| v.to_bits()).collect()).collect();
+            rows.sort();
+            rows.dedup();
+            prop_assert_eq!(rows.len(), table.rows());
         }
     }
 }

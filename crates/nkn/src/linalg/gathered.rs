@@ -5,9 +5,6 @@
 //! over the neighbours: of a convolution the blocks depend on the displacement alone. Collecting the neighbours' states for one large product would
 //! copy each state once per neighbour; here the sums stay in registers while the neighbours pass by.
 
-// Rows and vectors of a tile are counted by constants, so that the loops over them are unrolled and the sums stay in registers.
-#![allow(clippy::needless_range_loop)]
-
 use super::Real;
 use super::tile::{Factors, accumulate, add_to, in_tiles, nothing, prefetch};
 use pulp::{Simd, WithSimd};
@@ -33,8 +30,8 @@ pub struct Term {
 }
 
 /// The terms of two nodes' sums, those with the same states together.
-#[derive(Clone, Debug, Default)]
-pub struct Merged {
+#[derive(Default)]
+struct Merged {
     /// States, and the blocks of the first and of the second node.
     both: Vec<(usize, usize, usize)>,
     /// The other terms of each.
@@ -43,28 +40,20 @@ pub struct Merged {
 
 impl Merged {
     /// From terms that are sorted by their states.
-    pub fn set(&mut self, first: &[Term], second: &[Term]) {
+    fn set(&mut self, first: &[Term], second: &[Term]) {
         self.both.clear();
         self.only.iter_mut().for_each(Vec::clear);
-        let (mut a, mut b) = (first.iter().peekable(), second.iter().peekable());
-        loop {
-            match (a.peek(), b.peek()) {
-                (Some(x), Some(y)) if x.states == y.states => {
-                    self.both.push((x.states, x.block, y.block));
-                    a.next();
-                    b.next();
-                }
-                (Some(x), y) if y.is_none_or(|y| x.states < y.states) => {
-                    self.only[0].push(**x);
-                    a.next();
-                }
-                (_, Some(y)) => {
-                    self.only[1].push(**y);
-                    b.next();
-                }
-                _ => break,
+        let mut second = second.iter().peekable();
+        for x in first {
+            while let Some(y) = second.next_if(|y| y.states < x.states) {
+                self.only[1].push(*y);
+            }
+            match second.next_if(|y| y.states == x.states) {
+                Some(y) => self.both.push((x.states, x.block, y.block)),
+                None => self.only[0].push(*x),
             }
         }
+        self.only[1].extend(second);
     }
 }
 
@@ -250,28 +239,47 @@ pub fn gather<T: Real>(sizes: Sizes, terms: &[Term], states: &[T], blocks: &[T],
     }
 }
 
-/// [`gather`] for two nodes, whose terms are sorted by their states: nodes that are neighbours have most of their neighbours in common, and what is
-/// read once serves both. `merged` is memory to work in.
-pub fn gather_two<T: Real>(
-    sizes: Sizes,
-    [first, second]: [&[Term]; 2],
-    states: &[T],
-    blocks: &[T],
-    [a, b]: [&mut [T]; 2],
-    merged: &mut Merged,
-) {
-    merged.set(first, second);
-    let results = [&mut *a, &mut *b];
-    if !pulp::Arch::new().dispatch(GatherTwo { sizes, terms: merged, states, blocks, results }) {
-        gather(sizes, first, states, blocks, a);
-        gather(sizes, second, states, blocks, b);
+/// [`gather`] for two nodes: those that are neighbours have most of their neighbours in common, and what is read once serves both.
+/// Here is the memory for it.
+#[derive(Default)]
+pub struct ByTwo {
+    terms: [Vec<Term>; 2],
+    merged: Merged,
+}
+
+impl ByTwo {
+    /// The sums of two nodes, or, where `result` holds one only, of that one; `terms` appends those of the first (0) or of the second (1), sorted by
+    /// their states.
+    pub fn gather<T: Real>(
+        &mut self,
+        sizes: Sizes,
+        states: &[T],
+        blocks: &[T],
+        result: &mut [T],
+        terms: impl Fn(usize, &mut Vec<Term>),
+    ) {
+        let [first, second] = &mut self.terms;
+        first.clear();
+        terms(0, first);
+        let (a, b) = result.split_at_mut(sizes.samples * sizes.columns);
+        if b.is_empty() {
+            return gather(sizes, first, states, blocks, a);
+        }
+        second.clear();
+        terms(1, second);
+        self.merged.set(first, second);
+        let results = [&mut *a, &mut *b];
+        if !pulp::Arch::new().dispatch(GatherTwo { sizes, terms: &self.merged, states, blocks, results }) {
+            gather(sizes, first, states, blocks, a);
+            gather(sizes, second, states, blocks, b);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::{assert_close, test_values as values};
+    use crate::linalg::fixtures::{assert_close, test_values as values};
 
     fn all_sizes<T: Real>(tolerance: f64) {
         for (rows, columns) in [(16, 16), (3, 16), (16, 32), (32, 32), (64, 64), (5, 7), (32, 64), (20, 48), (1, 8)] {
@@ -302,14 +310,19 @@ mod tests {
                 for (first, second) in
                     [(&first[..], &second[..]), (&first[..0], &second[..]), (&first[..], &second[..0])]
                 {
-                    let (mut a, mut b) = (values::<T>(samples * columns, 3), values::<T>(samples * columns, 4));
-                    let (mut plain_a, mut plain_b) = (a.clone(), b.clone());
-                    let merged = &mut Merged::default();
-                    gather_two(sizes, [first, second], &states, &blocks, [&mut a, &mut b], merged);
-                    plain_gather(sizes, first, &states, &blocks, &mut plain_a);
-                    plain_gather(sizes, second, &states, &blocks, &mut plain_b);
-                    assert_close(&a, &plain_a, tolerance, &place);
-                    assert_close(&b, &plain_b, tolerance, &place);
+                    let begun = values::<T>(2 * samples * columns, 3);
+                    let mut plain = begun.clone();
+                    let (a, b) = plain.split_at_mut(samples * columns);
+                    plain_gather(sizes, first, &states, &blocks, a);
+                    plain_gather(sizes, second, &states, &blocks, b);
+                    let terms = |node: usize, list: &mut Vec<Term>| list.extend([first, second][node]);
+                    let (mut by_two, mut both) = (ByTwo::default(), begun.clone());
+                    by_two.gather(sizes, &states, &blocks, &mut both, terms);
+                    assert_close(&both, &plain, tolerance, &place);
+                    // The last of an odd number of nodes is alone, and the memory has held other terms before.
+                    let mut alone = begun[..samples * columns].to_vec();
+                    by_two.gather(sizes, &states, &blocks, &mut alone, terms);
+                    assert_close(&alone, &plain[..samples * columns], tolerance, &place);
                 }
             }
         }

@@ -13,6 +13,18 @@ pub(crate) fn add_rows<T: Real>(sum: &mut [T], rows: &[T]) {
     })
 }
 
+/// The sum of the rows of a matrix, in order.
+pub(crate) fn sum_rows<T: Real>(rows: &[T], width: usize) -> Vec<T> {
+    let mut sum = vec![T::ZERO; width];
+    add_rows(&mut sum, rows);
+    sum
+}
+
+/// Makes every row of a matrix this one.
+pub(crate) fn set_rows<T: Real>(rows: &mut [T], row: &[T]) {
+    rows.chunks_exact_mut(row.len()).for_each(|own| own.copy_from_slice(row));
+}
+
 /// max(v, 0) of every value.
 pub(crate) fn relu<T: Real>(values: &mut [T]) {
     vectorised!({
@@ -29,4 +41,39 @@ pub(crate) fn mask<T: Real>(gradient: &mut [T], activated: &[T]) {
             *g = if a > T::ZERO { *g } else { T::ZERO };
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sums run from the first row to the last, one row at a time: numbers for which another order would round differently.
+    #[test]
+    fn rows_are_added_in_order() {
+        for (rows, width) in [(0, 3), (1, 1), (7, 5), (40, 64), (33, 17)] {
+            let values: Vec<f32> =
+                (0..rows * width).map(|i| (i as f32 * 0.37).sin() * 10f32.powi(i as i32 % 9)).collect();
+            let plain = |c: usize| (0..rows).fold(0.0f32, |sum, r| sum + values[r * width + c]);
+            let expected: Vec<f32> = (0..width).map(plain).collect();
+            assert_eq!(sum_rows(&values, width), expected);
+            let mut twice = expected.clone();
+            add_rows(&mut twice, &values[..width.min(values.len())]);
+            let again = |(c, &sum): (usize, &f32)| if rows > 0 { sum + values[c] } else { sum };
+            assert_eq!(twice, expected.iter().enumerate().map(again).collect::<Vec<f32>>());
+        }
+        let mut matrix = [0.0f64; 6];
+        set_rows(&mut matrix, &[1.0, 2.0]);
+        assert_eq!(matrix, [1.0, 2.0, 1.0, 2.0, 1.0, 2.0]);
+    }
+
+    /// The mask is open exactly where the activation is: not at zero, and not where it is no number.
+    #[test]
+    fn a_mask_is_the_derivative_of_relu() {
+        let mut values = [-1.0, 0.0, -0.0, 2.5, f64::NAN, f64::INFINITY];
+        relu(&mut values);
+        assert_eq!(values, [0.0, 0.0, 0.0, 2.5, 0.0, f64::INFINITY]);
+        let mut gradient = [3.0; 6];
+        mask(&mut gradient, &values);
+        assert_eq!(gradient, [0.0, 0.0, 0.0, 3.0, 0.0, 3.0]);
+    }
 }

@@ -29,13 +29,8 @@ impl<'a, T: Real> Matrix<'a, T> {
 
     /// The transposed view.
     pub fn t(self) -> Self {
-        Self {
-            rows: self.columns,
-            columns: self.rows,
-            row_stride: self.column_stride,
-            column_stride: self.row_stride,
-            ..self
-        }
+        let Self { data, rows, columns, row_stride, column_stride } = self;
+        Self { data, rows: columns, columns: rows, row_stride: column_stride, column_stride: row_stride }
     }
 }
 

@@ -2,9 +2,6 @@
 //!
 //! At a node the states of all samples, samples x columns, meet the adjoints, samples x rows; the sum over the samples and over any number of such pairs stays in registers.
 
-// Rows and vectors of a tile are counted by constants, so that the loops over them are unrolled and the sums stay in registers.
-#![allow(clippy::needless_range_loop)]
-
 use super::Real;
 use super::gathered::Sizes;
 use super::tile::{Factors, accumulate, add_to, in_tiles, nothing};
@@ -178,7 +175,7 @@ pub fn outer_three<T: Real>(sizes: Sizes, triples: &[Triple], left: &[T], right:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::{assert_close, test_values as values};
+    use crate::linalg::fixtures::{assert_close, test_values as values};
 
     fn all_sizes<T: Real>(tolerance: f64) {
         for (rows, columns) in [(16, 16), (3, 16), (16, 32), (32, 32), (64, 64), (5, 7), (32, 64), (20, 48), (1, 8)] {

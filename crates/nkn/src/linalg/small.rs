@@ -5,9 +5,6 @@
 //! the block is read where it lies and the result is added where it belongs. Blocks come from main memory, each once per layer: while one
 //! is multiplied the next one is fetched, or the processor would wait for it most of the time.
 
-// Rows and vectors of a tile are counted by constants, so that the loops over them are unrolled and the sums stay in registers.
-#![allow(clippy::needless_range_loop)]
-
 use super::Real;
 use super::tile::{Factors, accumulate, prefetch};
 use pulp::{Simd, WithSimd};
@@ -31,6 +28,10 @@ pub struct Product<'a, T> {
     pub minus: Option<&'a [T]>,
     /// The block that will be wanted next.
     pub next: Option<&'a [T]>,
+    /// To these, samples x d, the product is added, times a sign.
+    pub sum: Option<(&'a mut [T], T)>,
+    /// These, samples x d, become the product.
+    pub copy: Option<&'a mut [T]>,
 }
 
 /// Numbers in a line of the cache.
@@ -38,38 +39,30 @@ const fn line<T>() -> usize {
     64 / size_of::<T>()
 }
 
-/// Where the products go, samples x d each.
-pub struct Target<'a, T> {
-    /// Adds the product times a sign.
-    pub sum: Option<(&'a mut [T], T)>,
-    /// Takes the product.
-    pub copy: Option<&'a mut [T]>,
-}
-
 /// A product with states of `d` numbers.
-struct Small<'a, 'b, T> {
+struct Small<'a, T> {
     d: usize,
-    product: &'a Product<'b, T>,
-    target: Target<'a, T>,
+    product: Product<'a, T>,
     /// Memory for the states of some samples.
     scratch: &'a mut Vec<T>,
 }
 
-impl<T: Real> WithSimd for Small<'_, '_, T> {
+impl<T: Real> WithSimd for Small<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let (d, product) = (self.d, self.product);
-        if d % T::lanes::<S>() != 0 {
-            return plain(d, product, self.target);
+        let d = self.d;
+        if !d.is_multiple_of(T::lanes::<S>()) {
+            return plain(d, self.product);
         }
+        let Product { users, next, .. } = self.product;
         self.scratch.clear();
         self.scratch.resize(STATES * d, T::ZERO);
         // The next block comes in equal pieces, one with every group of states: faster than that memory does not deliver.
-        let groups = product.users.len().div_ceil(STATES).max(1);
+        let groups = users.len().div_ceil(STATES).max(1);
         let piece = (d * d).div_ceil(groups).next_multiple_of(line::<T>());
-        let mut pieces = product.next.unwrap_or(&[]).chunks(piece);
-        for users in product.users.chunks(STATES) {
+        let mut pieces = next.unwrap_or(&[]).chunks(piece);
+        for users in users.chunks(STATES) {
             let next = pieces.next().unwrap_or(&[]);
             self.collect(simd, users);
             match users.len() {
@@ -84,7 +77,7 @@ impl<T: Real> WithSimd for Small<'_, '_, T> {
     }
 }
 
-impl<T: Real> Small<'_, '_, T> {
+impl<T: Real> Small<'_, T> {
     /// The states of some samples, one after the other.
     #[inline(always)]
     fn collect<S: Simd>(&mut self, simd: S, users: &[u32]) {
@@ -154,14 +147,14 @@ impl<T: Real> Small<'_, '_, T> {
             for v in 0..V {
                 sums[u][v] = T::times(simd, weight, sums[u][v]);
             }
-            if let Some((sum, sign)) = &mut self.target.sum {
+            if let Some((sum, sign)) = &mut self.product.sum {
                 let sign = T::splat(simd, *sign);
                 let sum: &mut [T::Vector<S>] = bytemuck::cast_slice_mut(&mut sum[span..][..V * lanes]);
                 for v in 0..V {
                     sum[v] = T::mul_add(simd, sign, sums[u][v], sum[v]);
                 }
             }
-            if let Some(copy) = &mut self.target.copy {
+            if let Some(copy) = &mut self.product.copy {
                 let copy: &mut [T::Vector<S>] = bytemuck::cast_slice_mut(&mut copy[span..][..V * lanes]);
                 copy.copy_from_slice(&sums[u]);
             }
@@ -171,7 +164,7 @@ impl<T: Real> Small<'_, '_, T> {
 
 /// The same for any d, and what the others are tested against.
 #[inline(always)]
-fn plain<T: Real>(d: usize, product: &Product<T>, mut target: Target<T>) {
+fn plain<T: Real>(d: usize, mut product: Product<T>) {
     for &user in product.users {
         let start = user as usize * d;
         for i in 0..d {
@@ -181,10 +174,10 @@ fn plain<T: Real>(d: usize, product: &Product<T>, mut target: Target<T>) {
                 total += state * product.block[k * d + i];
             }
             let value = product.weight * total;
-            if let Some((sum, sign)) = &mut target.sum {
+            if let Some((sum, sign)) = &mut product.sum {
                 sum[start + i] += *sign * value;
             }
-            if let Some(copy) = &mut target.copy {
+            if let Some(copy) = &mut product.copy {
                 copy[start + i] = value;
             }
         }
@@ -192,8 +185,8 @@ fn plain<T: Real>(d: usize, product: &Product<T>, mut target: Target<T>) {
 }
 
 /// The product in either precision.
-pub fn multiply<T: Real>(d: usize, product: &Product<T>, target: Target<T>, scratch: &mut Vec<T>) {
-    pulp::Arch::new().dispatch(Small { d, product, target, scratch });
+pub fn multiply<T: Real>(d: usize, product: Product<T>, scratch: &mut Vec<T>) {
+    pulp::Arch::new().dispatch(Small { d, product, scratch });
 }
 
 #[cfg(test)]
@@ -211,21 +204,22 @@ mod tests {
                 let states: Vec<f64> = (0..samples * d).map(|i| value(i + 7)).collect();
                 let minus: Vec<f64> = (0..samples * d).map(|i| value(3 * i)).collect();
                 for minus in [None, Some(&minus[..])] {
-                    let product = Product {
-                        block: &block,
-                        weight: 0.7,
-                        users: &users,
-                        states: &states,
-                        minus,
-                        next: Some(&block),
-                    };
                     let run = |fast: bool| {
                         let (mut sum, mut copy) = (vec![1.0; samples * d], vec![2.0; samples * d]);
-                        let target = Target { sum: Some((&mut sum, -1.0)), copy: Some(&mut copy) };
+                        let product = Product {
+                            block: &block,
+                            weight: 0.7,
+                            users: &users,
+                            states: &states,
+                            minus,
+                            next: Some(&block),
+                            sum: Some((&mut sum, -1.0)),
+                            copy: Some(&mut copy),
+                        };
                         if fast {
-                            multiply(d, &product, target, &mut Vec::new());
+                            multiply(d, product, &mut Vec::new());
                         } else {
-                            plain(d, &product, target);
+                            plain(d, product);
                         }
                         (sum, copy)
                     };

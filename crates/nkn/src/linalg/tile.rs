@@ -1,9 +1,6 @@
 //! Tiles of a matrix product whose sums stay in registers: what the products of [`gathered`](super::gathered), [`outer`](super::outer) and
 //! [`small`](super::small) have in common.
 
-// Rows and vectors of a tile are counted by constants, so that the loops over them are unrolled and the sums stay in registers.
-#![allow(clippy::needless_range_loop)]
-
 use pulp::Simd;
 
 /// A number of which the processor takes several at a time: pulp's operations under one name for both precisions.

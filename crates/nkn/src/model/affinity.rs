@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::linalg::buffer::Buffer;
 use crate::linalg::gathered::{Sizes, Term, gather};
 use crate::linalg::outer::{Pair, outer};
-use crate::linalg::{Real, add_rows, swap_leading, transposed_blocks, vectorised};
+use crate::linalg::{Real, sum_rows, swap_leading, transposed_blocks, vectorised};
 use crate::operation::{Operation, Seen, operate};
 use burn::tensor::{Tensor, activation::softmax};
 use rayon::prelude::*;
@@ -282,13 +282,8 @@ impl NonlocalSteps {
             let mut difference = vec![T::ZERO; count * d];
             affinity.times(&weighted, d, &mut difference);
             difference.iter_mut().zip(&h).for_each(|(value, &h)| *value -= h);
-            gather(
-                sizes,
-                &[Term { states: 0, block: 0 }],
-                &difference,
-                &transposed_blocks(d, matrix),
-                &mut h[..count * d],
-            );
+            let (term, matrix) = (Term { states: 0, block: 0 }, transposed_blocks(d, matrix));
+            gather(sizes, &[term], &difference, &matrix, &mut h[..count * d]);
             difference
         };
         let differences = matrices.chunks_exact(d * d).map(step).collect();
@@ -302,10 +297,6 @@ impl NonlocalSteps {
 
 impl Operation<3> for NonlocalSteps {
     type Saved<T: Real> = ();
-
-    fn shape(&self, [state, ..]: [&[usize]; 3]) -> Vec<usize> {
-        state.to_vec()
-    }
 
     fn forward<T: Real>(&self, inputs: [&[T]; 3], _: bool) -> (Vec<T>, ()) {
         let (d, nodes) = (self.d, self.nodes);
@@ -348,8 +339,7 @@ impl Operation<3> for NonlocalSteps {
         };
         let results = (0..samples).into_par_iter().map_init(|| Affinity::new(nodes), one);
         let (parts, matrices): (Vec<Vec<T>>, Vec<Vec<T>>) = results.unzip();
-        let mut total = vec![T::ZERO; matrices[0].len()];
-        add_rows(&mut total, &matrices.concat());
+        let total = sum_rows(&matrices.concat(), matrices[0].len());
         [Some(swap_leading(&parts.concat(), parts.len(), nodes, d)), Some(total), None]
     }
 }

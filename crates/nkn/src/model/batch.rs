@@ -3,12 +3,13 @@
 use super::config::{Kind, ModelConfig};
 use super::fno::{Frequencies, Layer};
 use super::geometry::{Geometries, Geometry, Links};
+use super::parameters::kernel_shape;
 use crate::domain::{Domain, Quadrature};
 use crate::field::{Field, Normaliser, NormaliserKind, Samples};
-use crate::kernel::{Merge, RowTable};
+use crate::kernel::{MlpShape, RowTable};
 use crate::operator::{Edges, Plan, Purpose, Update};
 use crate::{Error, Result};
-use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use std::sync::Arc;
 
 /// How a batch is to be prepared.
@@ -20,8 +21,6 @@ pub struct BatchOptions {
     pub device: Device,
     /// Their precision.
     pub dtype: DType,
-    /// Whether samples share kernel rows.
-    pub merge: Merge,
     /// Memory that the evolution may take, in bytes.
     pub budget: f64,
     /// Whether derivatives are wanted.
@@ -31,13 +30,12 @@ pub struct BatchOptions {
 }
 
 impl BatchOptions {
-    /// Single precision, shared rows, 4 GiB, no derivatives.
+    /// Single precision, 4 GiB, no derivatives.
     pub fn new(depth: usize, device: &Device) -> Self {
         Self {
             depth,
             device: device.clone(),
             dtype: DType::F32,
-            merge: Merge::Distinct,
             budget: 4.0 * (1u64 << 30) as f64,
             training: false,
             quadrature: None,
@@ -50,27 +48,9 @@ impl BatchOptions {
     }
 }
 
-impl ModelConfig {
-    /// What the order of the products is chosen for.
-    pub(super) fn purpose(&self, dim: usize, options: &BatchOptions) -> Purpose {
-        Purpose {
-            features: self.feature_width(dim),
-            hidden_flops: super::parameters::kernel_shape(self, dim)
-                .ok()
-                .and_then(|shape| shape.hidden())
-                .map_or(0.0, |hidden| hidden.flops()),
-            // A number K comes from the whole perceptron, whose last layer is linear.
-            rectified: self.width > 1 && !self.kernel.is_empty(),
-            training: options.training,
-            nodes_first: false,
-            budget: options.budget,
-        }
-    }
-}
-
 /// What the kernel network holds besides its features, in bytes of single precision: its inputs and, in training, its other hidden layers.
 pub(super) fn kernel_bytes(config: &ModelConfig, dim: usize, rows: usize, training: bool) -> Result<f64> {
-    let shape = super::parameters::kernel_shape(config, dim)?;
+    let shape = kernel_shape(config, dim)?;
     let inputs = shape.inputs();
     let layers = if config.width == 1 { shape.layers() } else { shape.hidden().map_or(Vec::new(), |s| s.layers()) };
     let below = layers.iter().rev().skip(1).map(|layer| layer.outputs).sum::<usize>();
@@ -142,9 +122,6 @@ pub enum Layers {
 pub struct KernelLayers {
     /// kernel rows x (2 dim + 2 columns of kernel fields).
     pub inputs: Tensor<2>,
-    /// With [`Merge::PerSample`]: where each kernel row finds b(x) and b(y) in samples x nodes, so that derivatives
-    /// with respect to the fields reach the kernel.
-    pub positions: Option<(Tensor<1, Int>, Tensor<1, Int>)>,
     /// Graph, rows, depth, order of products.
     pub plan: Arc<Plan>,
 }
@@ -168,20 +145,14 @@ impl Batch {
         // Clouds of their own are one.
         let count = if matches!(samples.domain(), Domain::Clouds(_)) { 1 } else { samples.count() };
         if count == 0 || nodes == 0 || options.depth == 0 {
-            return Err(Error::invalid(
-                "batch",
-                "at least one sample, one node and one layer",
-                format!("{count} samples, {nodes} nodes, depth {}", options.depth),
-                "check the data and the depth",
-            ));
+            let expected = "at least one sample, one node and one layer";
+            let got = format!("{count} samples, {nodes} nodes, depth {}", options.depth);
+            return Err(Error::invalid("batch", expected, got, "check the data and the depth"));
         }
         if nodes != samples.domain().len() {
-            return Err(Error::invalid(
-                "samples of a batch",
-                format!("{nodes} nodes, as the geometry has"),
-                samples.domain().len(),
-                "make a geometry for their own domain",
-            ));
+            let expected = format!("{nodes} nodes, as the geometry has");
+            let hint = "make a geometry for their own domain";
+            return Err(Error::invalid("samples of a batch", expected, samples.domain().len(), hint));
         }
         let encode = |(name, normaliser): (&String, &Normaliser)| {
             let Field { components, values, .. } = samples.field(name)?;
@@ -210,24 +181,9 @@ impl Batch {
         Ok(Self { lift_inputs: lift_inputs(&points, &fields, &layers), fields, points, layers, decode })
     }
 
-    /// The same batch with other values of the (normalised) fields, for derivatives with respect to them.
-    pub fn with_fields(mut self, fields: Tensor<3>) -> Self {
-        self.lift_inputs = lift_inputs(&self.points, &fields, &self.layers);
-        self.fields = fields;
-        self
-    }
-
     /// The kernel's part of the batch, if the network has a kernel.
     pub fn kernel(&self) -> Option<&KernelLayers> {
         match &self.layers {
-            Layers::Kernel(kernel) => Some(kernel),
-            Layers::Fourier(_) => None,
-        }
-    }
-
-    /// The same, to change.
-    pub fn kernel_mut(&mut self) -> Option<&mut KernelLayers> {
-        match &mut self.layers {
             Layers::Kernel(kernel) => Some(kernel),
             Layers::Fourier(_) => None,
         }
@@ -247,31 +203,29 @@ impl KernelLayers {
         let seen: Vec<usize> =
             (0..config.fields.len()).filter(|&i| config.kernel_fields.contains(&config.fields[i])).collect();
         let kernel_fields = if seen.is_empty() { Vec::new() } else { interleave(encoded, &seen) };
-        let rows = RowTable::of_fields(edges, samples, &kernel_fields, options.merge);
+        let rows = RowTable::of_fields(edges, samples, &kernel_fields);
         let inputs = rows.inputs(edges, dim, &geometry.coordinates, &kernel_fields);
-        let positions = (options.merge == Merge::PerSample && !seen.is_empty()).then(|| {
-            let (targets, sources) = rows.field_positions(edges);
-            let upload = |values: Vec<i64>| {
-                let length = values.len();
-                Tensor::<1, Int>::from_data(TensorData::new(values, [length]), &options.device)
-            };
-            (upload(targets), upload(sources))
-        });
         let update = match config.kind {
             Kind::Gkn => Update::GraphKernel { activate_last: config.activate_last },
             _ => Update::DiffusionReaction { step: config.time / options.depth as f64 },
         };
         let kernel_rows = rows.rows();
-        let mut purpose = config.purpose(dim, options);
-        if options.training {
-            purpose.budget -= kernel_bytes(config, dim, kernel_rows, true)?;
-        }
+        let shape = kernel_shape(config, dim)?;
+        let hidden = shape.hidden();
+        let held = if options.training { kernel_bytes(config, dim, kernel_rows, true)? } else { 0.0 };
+        let purpose = Purpose {
+            // A number K comes from the whole perceptron, whose last layer is linear.
+            features: if config.width == 1 { 1 } else { hidden.as_ref().map_or(shape.inputs(), MlpShape::outputs) },
+            hidden_flops: hidden.map_or(0.0, |hidden| hidden.flops()),
+            rectified: config.width > 1 && !config.kernel.is_empty(),
+            training: options.training,
+            nodes_first: false,
+            budget: options.budget - held,
+        };
         let plan = Plan::new(config.width, options.depth, update, edges.clone(), rows, &purpose);
-        Ok(Self {
-            inputs: options.upload(inputs).reshape([kernel_rows, 2 * (dim + config.columns(&config.kernel_fields))]),
-            positions,
-            plan: Arc::new(plan),
-        })
+        let columns = config.columns(&config.kernel_fields);
+        let inputs = options.upload(inputs).reshape([kernel_rows, 2 * (dim + columns)]);
+        Ok(Self { inputs, plan: Arc::new(plan) })
     }
 }
 
@@ -318,7 +272,7 @@ fn statistics(config: &ModelConfig, outputs: &[Normaliser], nodes: usize) -> Opt
 }
 
 /// (x, b(x)) of every sample and node; FNO wants the nodes outermost.
-fn lift_inputs(points: &Tensor<2>, fields: &Tensor<3>, layers: &Layers) -> Tensor<2> {
+pub(crate) fn lift_inputs(points: &Tensor<2>, fields: &Tensor<3>, layers: &Layers) -> Tensor<2> {
     let [samples, nodes, count] = fields.dims();
     let [_, dim] = points.dims();
     let points = points.clone().unsqueeze::<3>().expand([samples, nodes, dim]);

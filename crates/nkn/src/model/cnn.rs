@@ -4,7 +4,6 @@
 
 use super::image::{Network, Pass, head_group};
 use super::layers::{Activation, activate};
-use super::maps::PixelMap;
 use super::parameters::Group;
 use crate::Result;
 use crate::convolution::Convolution;
@@ -48,9 +47,5 @@ pub(crate) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     for l in 0..pass.network.depth {
         state = activate(convolve(pass, l, pass.side, state), Activation::Relu, pass.engine);
     }
-    let trained = pass.network.shape.side;
-    if pass.side != trained {
-        state = PixelMap::bilinear(pass.side, trained).apply(state, pass.engine);
-    }
-    Ok(pass.head(state))
+    Ok(pass.interpolated_head(state))
 }

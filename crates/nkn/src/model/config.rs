@@ -246,15 +246,10 @@ impl ModelConfig {
             let hint = "give the network an input; left out, it takes all fields of the data";
             return Err(Error::invalid("model.fields", "at least one input field", "none", hint));
         }
-        for name in &self.kernel_fields {
-            if !self.fields.contains(name) {
-                return Err(Error::invalid(
-                    "model.kernel_fields",
-                    format!("names from model.fields {:?}", self.fields),
-                    format!("{name:?}"),
-                    "add the field to model.fields",
-                ));
-            }
+        if let Some(name) = self.kernel_fields.iter().find(|name| !self.fields.contains(name)) {
+            let expected = format!("names from model.fields {:?}", self.fields);
+            let hint = "add the field to model.fields";
+            return Err(Error::invalid("model.kernel_fields", expected, format!("{name:?}"), hint));
         }
         Ok(())
     }
@@ -316,14 +311,6 @@ impl ModelConfig {
             (Kind::Preresnet, Block::Nnn) => format!("PreResNet-20 with {depth} NNN steps"),
             (Kind::Preresnet, Block::Nkn) => format!("PreResNet-20 with {depth} NKN steps{radius}"),
         }
-    }
-
-    /// The width of what the assembly multiplies with the kernel's last layer: its last hidden layer, or, when K is a number, K.
-    pub(crate) fn feature_width(&self, dim: usize) -> usize {
-        if self.width == 1 {
-            return 1;
-        }
-        self.kernel.last().copied().unwrap_or(2 * (dim + self.columns(&self.kernel_fields)))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::config::{Block, Kind, ModelConfig};
 use super::layers::flatten;
+use super::maps::PixelMap;
 use super::nkn::pixels as nkn;
 use super::nkn::responses::ByResponses;
 use super::parameters::{Group, ParameterTensors};
@@ -9,9 +10,9 @@ use super::space::{ImageShape, Space};
 use super::work::Work;
 use super::{cnn, multiscale_cnn, nnn, preresnet};
 use crate::Result;
-use crate::convolution::{Normalisation, Statistics, normalise};
+use crate::convolution::{Convolution, Normalisation, Statistics, normalise};
 use crate::engine::Engine;
-use crate::kernel::{MlpShape, init_linear};
+use crate::kernel::{MlpShape, affine, init_linear};
 use crate::seed::{Seed, uniform};
 use burn::tensor::{Tensor, activation::relu};
 use std::collections::{BTreeMap, HashMap};
@@ -71,7 +72,7 @@ impl Network {
         self.config.time / self.depth as f64
     }
 
-    /// The groups of parameters, zero.
+    /// The groups of parameters, without values.
     pub(crate) fn groups(&self) -> Result<Vec<Group>> {
         match self.config.kind {
             Kind::Cnn | Kind::MultiscaleCnn => cnn::layout(self),
@@ -85,7 +86,7 @@ impl Network {
     /// The normalisations' names and numbers of channels.
     pub fn norms(&self) -> Result<Vec<(String, usize)>> {
         let groups = self.groups()?.into_iter();
-        Ok(groups.filter(is_norm).map(|g| (g.name.clone(), g.values.len() / 2)).collect())
+        Ok(groups.filter(is_norm).map(|g| (g.name.clone(), g.length() / 2)).collect())
     }
 
     /// Averages before the first batch: mean 0, variance 1.
@@ -128,7 +129,7 @@ impl Network {
     /// Width of the dense layer's input, for networks that have one after their layers.
     pub fn head_inputs(&self) -> usize {
         let side = if self.config.kind == Kind::Nkn { self.config.reference } else { self.shape.side };
-        side * side * self.config.width
+        side.saturating_mul(side).saturating_mul(self.config.width)
     }
 
     /// What a training step takes: the products of the forward pass, and two more for each of them; the states that are kept for the backward pass.
@@ -143,19 +144,19 @@ impl Network {
         let (width, side) = (self.config.width as f64, self.shape.side as f64);
         let nodes = side * side;
         let head = 2.0 * samples as f64 * (self.head_inputs() * self.config.head) as f64;
+        let nnn = samples as f64 * 2.0 * nodes * nodes * width * (1.0 + self.depth as f64);
+        let all = |convolutions: Vec<Convolution>| convolutions.iter().map(|c| c.flops(samples)).sum::<f64>();
         Ok(match self.config.kind {
             Kind::Nkn | Kind::Gkn | Kind::Fno => head + nkn::flops(self, self.shape.side, samples, self.depth, true)?,
-            Kind::Cnn | Kind::MultiscaleCnn => {
-                head + cnn::convolutions(self).iter().map(|c| c.flops(samples)).sum::<f64>()
-            }
-            Kind::Nnn => head + samples as f64 * 2.0 * nodes * nodes * width * (1.0 + self.depth as f64),
+            Kind::Cnn | Kind::MultiscaleCnn => head + all(cnn::convolutions(self)),
+            Kind::Nnn => head + nnn,
             Kind::Preresnet => {
                 let block = match self.config.block {
                     Block::None => 0.0,
-                    Block::Nnn => samples as f64 * 2.0 * nodes * nodes * width * (1.0 + self.depth as f64),
+                    Block::Nnn => nnn,
                     Block::Nkn => self.depth as f64 * nkn::flops(self, self.shape.side, samples, 1, false)?,
                 };
-                block + preresnet::convolutions(self).iter().map(|c| c.flops(samples)).sum::<f64>()
+                block + all(preresnet::convolutions(self))
             }
         })
     }
@@ -165,7 +166,18 @@ fn is_norm(group: &Group) -> bool {
     group.name.rsplit('.').next().is_some_and(|name| name.starts_with("norm"))
 }
 
-impl Pass<'_> {
+impl<'a> Pass<'a> {
+    /// The pass of a prediction.
+    pub fn predicting(
+        network: &'a Network,
+        parameters: &'a ParameterTensors,
+        averages: &'a Averages,
+        side: usize,
+    ) -> Self {
+        let (norms, engine) = (Norms::Running(averages), Engine::Automatic);
+        Self { network, parameters, norms, side, engine, dropout: None }
+    }
+
     /// The scores of the classes, samples x classes, from images of nodes x samples x channels.
     pub fn forward(&self, images: Tensor<3>) -> Result<Tensor<2>> {
         match self.network.config.kind {
@@ -175,12 +187,6 @@ impl Pass<'_> {
             Kind::Nnn => nnn::forward(self, images),
             Kind::Preresnet => preresnet::forward(self, images),
         }
-    }
-
-    /// A linear layer over the last axis, with its bias.
-    pub(crate) fn linear(&self, name: &str, rows: Tensor<2>, outputs: usize) -> Tensor<2> {
-        let [_, inputs] = rows.dims();
-        affine(rows, self.parameters.get(name), inputs, outputs)
     }
 
     /// Dense, ReLU, dense: the head that the paper gives its networks. The state must have the nodes that the head was made for.
@@ -194,8 +200,17 @@ impl Pass<'_> {
         let parameters = self.parameters.get("head");
         let split = hidden * (inputs + 1);
         let [length] = parameters.dims();
-        let rows = relu(affine(rows, parameters.clone().slice(0..split), inputs, hidden));
-        affine(rows, parameters.slice(split..length), hidden, self.network.shape.classes)
+        let rows = relu(affine(rows, parameters.clone().slice(0..split), hidden));
+        affine(rows, parameters.slice(split..length), self.network.shape.classes)
+    }
+
+    /// [`Self::head`] of a state at the images' resolution, interpolated to the training's.
+    pub(crate) fn interpolated_head(&self, mut state: Tensor<3>) -> Tensor<2> {
+        let trained = self.network.shape.side;
+        if self.side != trained {
+            state = PixelMap::bilinear(self.side, trained).apply(state, self.engine);
+        }
+        self.head(state)
     }
 
     /// Batch normalisation and ReLU.
@@ -211,8 +226,7 @@ impl Pass<'_> {
                 result
             }
             Norms::Running(running) => {
-                let statistics = Normalisation::Fixed(running[name].clone());
-                normalise(state, parameters, &statistics, self.engine)
+                normalise(state, parameters, &Normalisation::Fixed(running[name].clone()), self.engine)
             }
         }
     }
@@ -221,14 +235,6 @@ impl Pass<'_> {
     pub(crate) fn is_training(&self) -> bool {
         matches!(self.norms, Norms::Batch(_))
     }
-}
-
-/// rows W^T + b, with W (outputs x inputs) and b in one vector.
-fn affine(rows: Tensor<2>, parameters: Tensor<1>, inputs: usize, outputs: usize) -> Tensor<2> {
-    let split = inputs * outputs;
-    let weight = parameters.clone().slice(0..split).reshape([outputs, inputs]);
-    let bias = parameters.slice(split..split + outputs).reshape([1, outputs]);
-    rows.matmul(weight.transpose()) + bias
 }
 
 /// Dense, ReLU, dense.

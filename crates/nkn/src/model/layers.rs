@@ -1,7 +1,7 @@
 //! The pointwise layers of image networks: from channels to features, activations, and from features to the rows of a dense layer.
 
 use crate::engine::Engine;
-use crate::linalg::{Real, each_piece, swap_leading, vectorised};
+use crate::linalg::{Real, each_piece, mask, relu as relu_in_place, swap_leading, vectorised};
 use crate::operation::{Operation, Seen, operate};
 use burn::tensor::Tensor;
 use burn::tensor::activation::{relu, tanh};
@@ -51,52 +51,23 @@ pub fn activate(state: Tensor<3>, activation: Activation, engine: Engine) -> Ten
 #[derive(Debug)]
 struct Activate(Activation);
 
-/// Numbers at a time.
-const PIECE: usize = 1 << 14;
-
-#[inline(always)]
-fn activate_piece<T: Real>(activation: Activation, result: &mut [T], values: &[T]) {
-    match activation {
-        Activation::Relu => {
-            for (r, &v) in result.iter_mut().zip(values) {
-                *r = if v > T::ZERO { v } else { T::ZERO };
-            }
-        }
-        Activation::Tanh => {
-            for (r, &v) in result.iter_mut().zip(values) {
-                *r = v.tanh();
-            }
-        }
-    }
-}
-
-#[inline(always)]
-fn activate_piece_gradients<T: Real>(activation: Activation, result: &mut [T], output: &[T], gradient: &[T]) {
-    match activation {
-        Activation::Relu => {
-            for ((r, &y), &g) in result.iter_mut().zip(output).zip(gradient) {
-                *r = if y > T::ZERO { g } else { T::ZERO };
-            }
-        }
-        Activation::Tanh => {
-            for ((r, &y), &g) in result.iter_mut().zip(output).zip(gradient) {
-                *r = g * (T::ONE - y * y);
-            }
-        }
-    }
-}
+/// Numbers at a time: few enough for the nearest cache.
+const PIECE: usize = 1 << 13;
 
 impl Operation<1> for Activate {
     type Saved<T: Real> = ();
 
-    fn shape(&self, [state]: [&[usize]; 1]) -> Vec<usize> {
-        state.to_vec()
-    }
-
     fn forward<T: Real>(&self, [state]: [&[T]; 1], _: bool) -> (Vec<T>, ()) {
         let result = each_piece(state.len(), PIECE, |index, result| {
-            let values = &state[index * PIECE..index * PIECE + result.len()];
-            vectorised!(activate_piece(self.0, result, values));
+            result.copy_from_slice(&state[index * PIECE..index * PIECE + result.len()]);
+            match self.0 {
+                Activation::Relu => relu_in_place(result),
+                Activation::Tanh => vectorised!({
+                    for value in result {
+                        *value = value.tanh();
+                    }
+                }),
+            }
         });
         (result, ())
     }
@@ -104,7 +75,15 @@ impl Operation<1> for Activate {
     fn backward<T: Real>(&self, Seen { output, gradient, .. }: Seen<T, (), 1>) -> [Option<Vec<T>>; 1] {
         let result = each_piece(output.len(), PIECE, |index, result| {
             let part = index * PIECE..index * PIECE + result.len();
-            vectorised!(activate_piece_gradients(self.0, result, &output[part.clone()], &gradient[part]));
+            result.copy_from_slice(&gradient[part.clone()]);
+            match self.0 {
+                Activation::Relu => mask(result, &output[part]),
+                Activation::Tanh => vectorised!({
+                    for (g, &y) in result.iter_mut().zip(&output[part]) {
+                        *g = *g * (T::ONE - y * y);
+                    }
+                }),
+            }
         });
         [Some(result)]
     }

@@ -9,54 +9,36 @@ use std::sync::Arc;
 /// What one new pixel is made of: pixels and their weights.
 pub(crate) type Mixture = Vec<(usize, f64)>;
 
-/// A sparse matrix, row by row.
-#[derive(Clone, Debug, PartialEq)]
-struct Mixtures(Vec<Mixture>);
-
-impl Mixtures {
-    fn transposed(&self, columns: usize) -> Self {
-        let mut result = vec![Vec::new(); columns];
-        for (row, entries) in self.0.iter().enumerate() {
-            for &(column, weight) in entries {
-                result[column].push((row, weight));
-            }
-        }
-        Self(result)
-    }
-
-    /// The map of both axes of an image from that of one.
-    fn squared(&self, side_from: usize) -> Self {
-        let pairs = self.0.iter().flat_map(|rows| self.0.iter().map(move |columns| (rows, columns)));
-        let entries = |(rows, columns): (&Mixture, &Mixture)| {
-            let product = rows.iter().flat_map(|&(i, a)| columns.iter().map(move |&(j, b)| (i * side_from + j, a * b)));
-            product.collect()
-        };
-        Self(pairs.map(entries).collect())
-    }
-}
-
-/// A map from the pixels of one resolution to those of another.
+/// A map from the pixels of one resolution to those of another: a sparse matrix row by row, and its transpose.
 #[derive(Clone, Debug)]
 pub struct PixelMap {
-    forward: Arc<Mixtures>,
-    backward: Arc<Mixtures>,
+    forward: Arc<Vec<Mixture>>,
+    backward: Arc<Vec<Mixture>>,
 }
 
 impl PixelMap {
+    /// The map of both axes of an image from that of one.
     fn new(from: usize, axis: Vec<Mixture>) -> Self {
-        Self::from_rows(Mixtures(axis).squared(from).0, from * from)
+        let pairs = axis.iter().flat_map(|rows| axis.iter().map(move |columns| (rows, columns)));
+        let entries = |(rows, columns): (&Mixture, &Mixture)| {
+            let product = rows.iter().flat_map(|&(i, a)| columns.iter().map(move |&(j, b)| (i * from + j, a * b)));
+            product.collect()
+        };
+        Self::from_rows(pairs.map(entries).collect(), from * from)
     }
 
     /// Any sparse matrix with so many columns.
     pub(crate) fn from_rows(rows: Vec<Mixture>, columns: usize) -> Self {
-        let forward = Mixtures(rows);
-        let backward = forward.transposed(columns);
-        Self { forward: Arc::new(forward), backward: Arc::new(backward) }
+        let mut transposed = vec![Vec::new(); columns];
+        for (row, entries) in rows.iter().enumerate() {
+            entries.iter().for_each(|&(column, weight)| transposed[column].push((row, weight)));
+        }
+        Self { forward: Arc::new(rows), backward: Arc::new(transposed) }
     }
 
     /// What each new pixel is made of.
     pub(crate) fn rows(&self) -> &[Mixture] {
-        &self.forward.0
+        &self.forward
     }
 
     /// Averages over the cells of another resolution: each new pixel is the mean of what lies in it.
@@ -113,9 +95,9 @@ impl PixelMap {
             return operate([input.into_dispatch()], self.clone());
         }
         let [nodes, samples, channels] = input.dims();
-        let rows = self.forward.0.len();
+        let rows = self.forward.len();
         let mut matrix = vec![0.0; rows * nodes];
-        for (row, entries) in self.forward.0.iter().enumerate() {
+        for (row, entries) in self.forward.iter().enumerate() {
             entries.iter().for_each(|&(column, weight)| matrix[row * nodes + column] += weight);
         }
         let data = TensorData::new(matrix, [rows, nodes]);
@@ -124,12 +106,12 @@ impl PixelMap {
     }
 }
 
-fn multiply<T: Real>(rows: &Mixtures, input: &[T], length: usize) -> Vec<T> {
+fn multiply<T: Real>(rows: &[Mixture], input: &[T], length: usize) -> Vec<T> {
     // Short rows some at a time: a task must be worth its while.
     let together = 2048usize.div_ceil(length.max(1));
-    each_piece(rows.0.len() * length, together * length, |index, result| {
+    each_piece(rows.len() * length, together * length, |index, result| {
         vectorised!({
-            for (result, row) in result.chunks_exact_mut(length).zip(&rows.0[index * together..]) {
+            for (result, row) in result.chunks_exact_mut(length).zip(&rows[index * together..]) {
                 for &(source, weight) in row {
                     let weight = T::of(weight);
                     let values = &input[source * length..(source + 1) * length];
@@ -144,15 +126,15 @@ impl Operation<1> for PixelMap {
     type Saved<T: Real> = ();
 
     fn shape(&self, [input]: [&[usize]; 1]) -> Vec<usize> {
-        vec![self.forward.0.len(), input[1], input[2]]
+        vec![self.forward.len(), input[1], input[2]]
     }
 
     fn forward<T: Real>(&self, [input]: [&[T]; 1], _: bool) -> (Vec<T>, ()) {
-        (multiply(&self.forward, input, input.len() / self.backward.0.len()), ())
+        (multiply(&self.forward, input, input.len() / self.backward.len()), ())
     }
 
     fn backward<T: Real>(&self, Seen { gradient, .. }: Seen<T, (), 1>) -> [Option<Vec<T>>; 1] {
-        [Some(multiply(&self.backward, gradient, gradient.len() / self.forward.0.len()))]
+        [Some(multiply(&self.backward, gradient, gradient.len() / self.forward.len()))]
     }
 }
 

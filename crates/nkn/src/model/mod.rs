@@ -7,7 +7,7 @@ pub(crate) mod affinity;
 pub(crate) mod batch;
 pub(crate) mod cnn;
 mod config;
-pub(crate) mod equation;
+mod equation;
 pub(crate) mod fno;
 pub(crate) mod function;
 mod geometry;

@@ -7,7 +7,6 @@
 use super::affinity::nonlocal;
 use super::image::{Network, Pass, head_group};
 use super::layers::lift;
-use super::maps::PixelMap;
 use super::parameters::Group;
 use crate::Result;
 use burn::tensor::Tensor;
@@ -30,10 +29,5 @@ pub(crate) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let split = d * channels;
     let place = parameters.clone().slice(split..split + d).reshape([1, d]).expand([nodes, d]).reshape([nodes * d]);
     let state = lift(images, parameters.slice(0..split), place, pass.engine);
-    let mut state = nonlocal(state.clone(), pass.parameters.get("nonlocal"), state, pass.engine);
-    let trained = pass.network.shape.side;
-    if pass.side != trained {
-        state = PixelMap::bilinear(pass.side, trained).apply(state, pass.engine);
-    }
-    Ok(pass.head(state))
+    Ok(pass.interpolated_head(nonlocal(state.clone(), pass.parameters.get("nonlocal"), state, pass.engine)))
 }

@@ -1,6 +1,6 @@
 //! The numbers that are learned: a few flat vectors with named pieces.
 
-use super::config::{Block, Kind, ModelConfig};
+use super::config::{Kind, ModelConfig};
 use super::fno::head_shape;
 use super::image::Network;
 use super::space::Space;
@@ -21,19 +21,10 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Number of values.
-    pub fn len(&self) -> usize {
-        self.shape.iter().product()
-    }
-
-    /// Whether there is nothing in it.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Its place in the group's values.
     pub fn range(&self) -> std::ops::Range<usize> {
-        self.start..self.start + self.len()
+        let length = self.shape.iter().fold(1usize, |length, &size| length.saturating_mul(size));
+        self.start..self.start.saturating_add(length)
     }
 }
 
@@ -62,16 +53,14 @@ impl Parameters {
     /// Zeros in the right shape.
     pub(crate) fn layout(config: &ModelConfig, space: &Space, depth: usize) -> Result<Self> {
         Self::check_size(config, space, depth)?;
-        let groups = match space {
-            Space::Functions { dim } => function_groups(config, *dim, depth)?,
-            Space::Images(shape) => Network::new(config.clone(), *shape, depth)?.groups()?,
-        };
+        let mut groups = groups(config, space, depth)?;
+        groups.iter_mut().for_each(|group| group.values = vec![0.0; group.length()]);
         Ok(Self { groups })
     }
 
     /// Refuses a network that does not fit any memory.
     pub(crate) fn check_size(config: &ModelConfig, space: &Space, depth: usize) -> Result<()> {
-        let count = Self::estimate(config, space, depth);
+        let count = Self::size(config, space, depth)?;
         if count <= MOST {
             return Ok(());
         }
@@ -93,37 +82,13 @@ impl Parameters {
         Ok(parameters)
     }
 
-    /// About how many there are, without allocating them: for settings and files that may be wrong.
-    pub(crate) fn estimate(config: &ModelConfig, space: &Space, depth: usize) -> f64 {
-        let (width, head) = (config.width as f64, config.head as f64);
-        let perceptron = |inputs: usize, hidden: &[usize]| {
-            let widths = std::iter::once(inputs).chain(hidden.iter().copied()).map(|w| w as f64);
-            let widths: Vec<f64> = widths.chain([width * width]).collect();
-            widths.windows(2).map(|w| (w[0] + 1.0) * w[1]).sum::<f64>()
+    /// How many numbers there are, without allocating them: for settings and files that may be wrong. All networks grow with their depth as a straight line.
+    pub(crate) fn size(config: &ModelConfig, space: &Space, depth: usize) -> Result<f64> {
+        let of = |depth| -> Result<f64> {
+            Ok(groups(config, space, depth)?.iter().map(|group| group.length() as f64).sum())
         };
-        let dim = space.dim();
-        let equation = || {
-            let reaction = if config.kind == Kind::Gkn { 0.0 } else { perceptron(dim, &config.reaction) };
-            perceptron(2 * (dim + config.columns(&config.kernel_fields)), &config.kernel) + reaction
-        };
-        let layers = depth as f64;
-        match (space, config.kind) {
-            (_, Kind::Fno) => layers * (config.modes as f64).powi(dim as i32) * width * width + width * head,
-            (Space::Functions { .. }, _) => equation(),
-            (Space::Images(_), Kind::Nkn) => equation() + (config.reference as f64).powi(2) * width * head,
-            (Space::Images(_), Kind::Preresnet) => {
-                let block = match config.block {
-                    Block::None => 0.0,
-                    Block::Nnn => layers * width * width,
-                    Block::Nkn => layers * equation(),
-                };
-                block + 1000.0 * width * width
-            }
-            (Space::Images(shape), kind) => {
-                let filter = if kind == Kind::Nnn { 1.0 } else { 9.0 };
-                (layers - 1.0) * filter * width * width + (shape.side as f64).powi(2) * width * head
-            }
-        }
+        let one = of(1)?;
+        Ok(one + (of(2)? - one) * (depth as f64 - 1.0))
     }
 
     /// Number of parameters; a complex number counts once.
@@ -150,7 +115,7 @@ impl Parameters {
             let data = TensorData::new(group.values.clone(), [group.values.len()]);
             (group.name.clone(), Tensor::from_data(data, (device, dtype)))
         };
-        ParameterTensors { groups: self.groups.iter().map(upload).collect() }
+        ParameterTensors(self.groups.iter().map(upload).collect())
     }
 }
 
@@ -173,7 +138,7 @@ impl Group {
         Self::new(name, entries.collect())
     }
 
-    /// Named tensors, one after the other; all zero.
+    /// Named tensors, one after the other; the values are still missing.
     pub(crate) fn new(name: &str, entries: Vec<(String, Vec<usize>)>) -> Self {
         let mut start = 0;
         let entries: Vec<Entry> = entries
@@ -184,18 +149,32 @@ impl Group {
                 entry
             })
             .collect();
-        Self { name: name.into(), entries, values: vec![0.0; start] }
+        Self { name: name.into(), entries, values: Vec::new() }
+    }
+
+    /// How many values there are to be.
+    pub(crate) fn length(&self) -> usize {
+        self.entries.last().map_or(0, |entry| entry.range().end)
     }
 }
 
-/// The groups of NKN, GKN or FNO on functions, zero.
+/// The groups of a network, without values.
+fn groups(config: &ModelConfig, space: &Space, depth: usize) -> Result<Vec<Group>> {
+    match space {
+        Space::Functions { dim } => function_groups(config, *dim, depth),
+        Space::Images(shape) => Network::new(config.clone(), *shape, depth)?.groups(),
+    }
+}
+
+/// The groups of NKN, GKN or FNO on functions.
 fn function_groups(config: &ModelConfig, dim: usize, depth: usize) -> Result<Vec<Group>> {
     let d = config.width;
     let mut groups = vec![Group::linear("lift", dim + config.columns(&config.fields), d)];
     if config.kind == Kind::Fno {
         // A frequency's complex matrix (inputs x outputs) is its real part, then its imaginary part.
         for layer in 0..depth {
-            let frequencies = if dim == 2 { vec![2 * config.modes, config.modes] } else { vec![config.modes] };
+            let frequencies =
+                if dim == 2 { vec![config.modes.saturating_mul(2), config.modes] } else { vec![config.modes] };
             let shape = [frequencies, vec![2, d, d]].concat();
             groups.push(Group::new(&format!("spectral.{layer}"), vec![(format!("spectral.{layer}.weight"), shape)]));
             groups.push(Group::linear(&format!("pointwise.{layer}"), d, d));
@@ -203,14 +182,22 @@ fn function_groups(config: &ModelConfig, dim: usize, depth: usize) -> Result<Vec
         groups.push(Group::perceptron("head", &head_shape(config)?));
         return Ok(groups);
     }
-    groups.push(Group::perceptron("kernel", &kernel_shape(config, dim)?));
-    groups.push(match config.kind {
-        Kind::Gkn => Group::new("root", vec![("root".into(), vec![d, d])]),
-        _ => Group::perceptron("reaction", &reaction_shape(config, dim)?),
-    });
-    groups.push(Group::new("source", vec![("source".into(), vec![d])]));
+    groups.extend(equation_groups(config, dim, "")?);
     groups.push(Group::linear("project", d, config.output_columns()));
     Ok(groups)
+}
+
+/// Kernel, reaction and source of an equation; their names begin with the prefix.
+pub(crate) fn equation_groups(config: &ModelConfig, dim: usize, prefix: &str) -> Result<[Group; 3]> {
+    let (d, name) = (config.width, |part: &str| format!("{prefix}{part}"));
+    Ok([
+        Group::perceptron(&name("kernel"), &kernel_shape(config, dim)?),
+        match config.kind {
+            Kind::Gkn => Group::new("root", vec![("root".into(), vec![d, d])]),
+            _ => Group::perceptron(&name("reaction"), &reaction_shape(config, dim)?),
+        },
+        Group::new(&name("source"), vec![(name("source"), vec![d])]),
+    ])
 }
 
 /// As PyTorch draws linear layers; the source starts at zero (of GKN with one feature, at one). Spectral weights start as in the published
@@ -249,41 +236,27 @@ pub(crate) fn reaction_shape(config: &ModelConfig, dim: usize) -> Result<MlpShap
     MlpShape::new("reaction", &[&[dim], config.reaction.as_slice(), &[outputs]].concat())
 }
 
-/// The groups on a device, by name.
+/// The groups on a device: their names and tensors, in order.
 #[derive(Clone, Debug)]
-pub struct ParameterTensors {
-    groups: Vec<(String, Tensor<1>)>,
-}
+pub struct ParameterTensors(pub(crate) Vec<(String, Tensor<1>)>);
 
 impl ParameterTensors {
-    /// Names and tensors.
-    #[cfg(test)]
-    pub fn new(groups: Vec<(String, Tensor<1>)>) -> Self {
-        Self { groups }
-    }
-
     /// The tensor of a group.
     pub fn get(&self, name: &str) -> Tensor<1> {
-        let found = self.groups.iter().find(|(group, _)| group == name);
+        let found = self.0.iter().find(|(group, _)| group == name);
         found.unwrap_or_else(|| panic!("the network has no group {name}")).1.clone()
     }
 
     /// Marks all groups as variables to differentiate by.
     pub fn require_grad(self) -> Self {
-        let groups = self.groups.into_iter();
-        Self { groups: groups.map(|(name, tensor)| (name, tensor.require_grad())).collect() }
-    }
-
-    /// Names and tensors, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &(String, Tensor<1>)> {
-        self.groups.iter()
+        Self(self.0.into_iter().map(|(name, tensor)| (name, tensor.require_grad())).collect())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ImageShape;
+    use crate::model::{Block, ImageShape};
 
     fn two_dimensional(kind: Kind) -> ModelConfig {
         ModelConfig {
@@ -301,9 +274,9 @@ mod tests {
         Parameters::layout(config, &Space::Functions { dim }, depth).unwrap().count()
     }
 
-    /// The estimate is never above what there is (a file would be refused wrongly), and an impossible size is refused before it is allocated.
+    /// The size is known before anything is allocated, whatever the depth, and an impossible one is refused.
     #[test]
-    fn estimates() {
+    fn sizes() {
         let image = Space::Images(ImageShape { side: 8, channels: 3, extent: 8.0, classes: 10 });
         for space in [Space::Functions { dim: 1 }, Space::Functions { dim: 2 }, image] {
             for &kind in space.kinds() {
@@ -311,14 +284,17 @@ mod tests {
                     let block = if kind == Kind::Preresnet { block } else { Block::None };
                     let config =
                         ModelConfig { kind, block, modes: 3, fields: vec!["f".into()], ..ModelConfig::images() };
-                    for depth in [1, 3] {
-                        let exact = Parameters::layout(&config, &space, depth).unwrap().count() as f64;
-                        let estimate = Parameters::estimate(&config, &space, depth);
-                        assert!(
-                            estimate <= exact && estimate > 0.01 * exact,
-                            "{kind} {block:?}: {estimate} of {exact}"
-                        );
+                    for depth in [1, 2, 3, 5] {
+                        let groups = Parameters::layout(&config, &space, depth).unwrap().groups;
+                        let exact: usize = groups.iter().map(|group| group.values.len()).sum();
+                        let size = Parameters::size(&config, &space, depth).unwrap();
+                        assert_eq!(size, exact as f64, "{kind} {block:?} at depth {depth}");
                     }
+                    // As deep as a wrong file may say: an answer at once, whether such a network can be or not.
+                    let deep = Parameters::check_size(&config, &space, usize::MAX);
+                    let grows =
+                        Parameters::size(&config, &space, 2).unwrap() > Parameters::size(&config, &space, 1).unwrap();
+                    assert_eq!(deep.is_err(), grows, "{kind} {block:?}");
                     let wide = ModelConfig { width: 100_000_000, ..config };
                     let message = Parameters::layout(&wide, &space, 2).unwrap_err().to_string();
                     assert!(message.contains("model.width"), "{message}");

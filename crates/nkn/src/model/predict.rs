@@ -2,7 +2,7 @@
 
 use super::batch::{Batch, BatchOptions};
 use super::geometry::{Geometries, Geometry};
-use super::image::{Network, Norms, Pass};
+use super::image::{Network, Pass};
 use super::image_batch::image_batch;
 use super::parameters::ParameterTensors;
 use super::space::Space;
@@ -148,9 +148,9 @@ impl Model {
             let indices: Vec<usize> = (0..count).collect();
             let batch = Batch::on(geometry, &self.config, &samples.select(&indices), options)?;
             let Some(plan) = batch.kernel().map(|kernel| &kernel.plan) else { return Ok(count) };
-            let cost = plan.cost(plan.order, &self.config.purpose(self.space.dim(), options));
-            if cost.seconds / (count as f64) < best.0 {
-                best = (cost.seconds / count as f64, count);
+            let seconds = plan.cost(plan.order).seconds / count as f64;
+            if seconds < best.0 {
+                best = (seconds, count);
             }
             if !plan.streams() {
                 break;
@@ -189,15 +189,8 @@ impl Network {
         for indices in all.chunks(size) {
             how.check(indices[0], images.count)?;
             let input = image_batch(images, indices, &[], &model.normalisers, &resampler, &how.device.burn());
-            let pass = Pass {
-                network: self,
-                parameters: tensors,
-                norms: Norms::Running(&model.averages),
-                side,
-                engine: Engine::Automatic,
-                dropout: None,
-            };
-            let scores = log_softmax(pass.forward(input)?, 1).exp();
+            let scores = Pass::predicting(self, tensors, &model.averages, side).forward(input)?;
+            let scores = log_softmax(scores, 1).exp();
             result.extend(scores.into_data().iter::<f32>());
         }
         Ok(result)

@@ -12,9 +12,10 @@ use super::maps::PixelMap;
 use super::multiscale_cnn::maps;
 use super::nkn::pixels as nkn;
 use super::nnn;
-use super::parameters::Group;
+use super::parameters::{Group, equation_groups};
 use crate::Result;
 use crate::convolution::Convolution;
+use crate::kernel::affine;
 use burn::tensor::Tensor;
 
 /// Stages and blocks per stage.
@@ -65,42 +66,39 @@ pub(crate) fn convolutions(network: &Network) -> Vec<Convolution> {
     std::iter::once(stem(network, side)).chain(inner).collect()
 }
 
-fn convolution(name: String, shape: &Convolution) -> Group {
+fn convolution(name: &str, shape: &Convolution) -> Group {
     let weight = vec![shape.outputs, shape.inputs, shape.filter, shape.filter];
-    Group::new(&name.clone(), vec![(format!("{name}.weight"), weight)])
+    Group::new(name, vec![(format!("{name}.weight"), weight)])
 }
 
-fn norm(name: String, channels: usize) -> Group {
-    Group::new(
-        &name.clone(),
-        vec![(format!("{name}.weight"), vec![channels]), (format!("{name}.bias"), vec![channels])],
-    )
+fn norm(name: &str, channels: usize) -> Group {
+    Group::new(name, vec![(format!("{name}.weight"), vec![channels]), (format!("{name}.bias"), vec![channels])])
 }
 
 pub(crate) fn layout(network: &Network) -> Result<Vec<Group>> {
     let side = network.shape.side;
-    let mut groups = vec![convolution("stem".into(), &stem(network, side))];
+    let mut groups = vec![convolution("stem", &stem(network, side))];
     for (index, block) in residuals(network, side).iter().enumerate() {
         let name = |part: &str| format!("{}.{part}", block.name);
-        groups.push(norm(name("norm1"), block.first.inputs));
-        groups.push(convolution(name("conv1"), &block.first));
-        groups.push(norm(name("norm2"), block.first.outputs));
-        groups.push(convolution(name("conv2"), &block.second));
-        groups.extend(block.shortcut.iter().map(|shortcut| convolution(name("shortcut"), shortcut)));
+        groups.push(norm(&name("norm1"), block.first.inputs));
+        groups.push(convolution(&name("conv1"), &block.first));
+        groups.push(norm(&name("norm2"), block.first.outputs));
+        groups.push(convolution(&name("conv2"), &block.second));
+        groups.extend(block.shortcut.iter().map(|shortcut| convolution(&name("shortcut"), shortcut)));
         if index + 1 == BEFORE {
             match network.config.block {
                 Block::None => {}
                 Block::Nnn => groups.push(nnn::block(network)),
                 Block::Nkn => {
                     for step in 0..network.depth {
-                        groups.extend(nkn::equation(network, &format!("nonlocal.{step}."))?);
+                        groups.extend(equation_groups(&network.config, 2, &format!("nonlocal.{step}."))?);
                     }
                 }
             }
         }
     }
     let width = network.config.width << (STAGES - 1);
-    groups.push(norm("norm".into(), width));
+    groups.push(norm("norm", width));
     groups.push(Group::linear("dense", width, network.shape.classes));
     Ok(groups)
 }
@@ -120,14 +118,12 @@ fn residual(pass: &Pass, block: &Residual, state: Tensor<3>) -> Tensor<3> {
 
 /// The nonlocal block at the images' own resolution.
 fn nonlocal_block(pass: &Pass, state: Tensor<3>, maps: Option<&(PixelMap, PixelMap)>) -> Result<Tensor<3>> {
-    let depth = pass.network.depth;
     let apply = |state: Tensor<3>| -> Result<Tensor<3>> {
         match pass.network.config.block {
             Block::None => Ok(state),
             Block::Nnn => Ok(nonlocal(state.clone(), pass.parameters.get("nonlocal"), state, pass.engine)),
-            Block::Nkn => {
-                (0..depth).try_fold(state, |state, step| nkn::steps(pass, &format!("nonlocal.{step}."), state, 1))
-            }
+            Block::Nkn => (0..pass.network.depth)
+                .try_fold(state, |state, step| nkn::steps(pass, &format!("nonlocal.{step}."), state, 1)),
         }
     };
     match maps {
@@ -153,5 +149,5 @@ pub(crate) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
     let state = pass.normalise("norm", state);
     let [_, samples, channels] = state.dims();
     let mean = state.mean_dim(0).reshape([samples, channels]);
-    Ok(pass.linear("dense", mean, network.shape.classes))
+    Ok(affine(mean, pass.parameters.get("dense"), network.shape.classes))
 }

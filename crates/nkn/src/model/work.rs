@@ -28,7 +28,7 @@ impl Work {
         };
         let (rows, nodes) = (plan.kernel_rows() as f64, plan.nodes() as f64);
         let kernel = kernel_shape(config, dim)?;
-        let cost = plan.cost(plan.order, &config.purpose(dim, options));
+        let cost = plan.cost(plan.order);
         // The last layer is counted with the assembly, unless K is a number.
         let evaluated = if config.width == 1 { Some(kernel) } else { kernel.hidden() };
         let hidden = evaluated.map_or(0.0, |shape| perceptron(&shape, rows, options.training).0);
@@ -69,9 +69,8 @@ fn fourier(config: &ModelConfig, dim: usize, layers: &[Arc<Layer>], training: bo
 /// Operations and bytes: in training three products per layer, two in the first, whose input is given.
 fn perceptron(shape: &MlpShape, rows: f64, training: bool) -> (f64, f64) {
     let layers = shape.layers();
-    let products = layers.iter().map(|layer| 2.0 * (layer.inputs * layer.outputs) as f64);
-    let first = products.clone().next().unwrap_or(0.0);
-    let flops = if training { 3.0 * products.sum::<f64>() - first } else { products.sum() };
+    let first = 2.0 * (layers[0].inputs * layers[0].outputs) as f64;
+    let flops = if training { 3.0 * shape.flops() - first } else { shape.flops() };
     let activations: f64 = layers.iter().map(|layer| layer.outputs as f64).sum();
     (rows * flops, 4.0 * rows * activations)
 }

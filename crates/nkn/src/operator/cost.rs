@@ -1,6 +1,6 @@
 //! What an evolution costs in each order: operations, a rough time, and memory. Orders are chosen by it.
 
-use super::plan::{Order, Plan, Purpose};
+use super::plan::{Order, Plan};
 
 /// What the machine does in a second, per kind of work. The rates only have to put the orders into the right sequence, so they are constants:
 /// the same network takes the same order, and gives the same bits, on every machine.
@@ -45,7 +45,8 @@ pub struct Cost {
 impl Plan {
     /// Necessary operations, time and memory of one evolution in the given order, with the last layer of the kernel network
     /// and, in training, with all derivatives.
-    pub fn cost(&self, order: Order, purpose: &Purpose) -> Cost {
+    pub fn cost(&self, order: Order) -> Cost {
+        let purpose = &self.purpose;
         let (d, depth, samples) = (self.width as f64, self.depth as f64, self.samples() as f64);
         let (nodes, edges, rows) = (self.nodes() as f64, self.edges() as f64, self.kernel_rows() as f64);
         let features = purpose.features as f64;
@@ -54,6 +55,7 @@ impl Plan {
         let kept = if purpose.training { 2.0 * (depth + 1.0) } else { 2.0 };
         let states = kept * samples * nodes * d;
         let form = passes * 2.0 * rows * d * d * features;
+        let flops = passes * 2.0 * depth * samples * edges * d * d;
         let gradients = if purpose.training { 2.0 } else { 1.0 };
         let (flops, seconds, numbers) = match order {
             Order::Dense => {
@@ -62,12 +64,10 @@ impl Plan {
                 (form + flops, form / rate::FORM + flops / rate::DENSE, 3.0 * size * size + rows * d * d)
             }
             Order::Shared => {
-                let flops = passes * 2.0 * depth * samples * edges * d * d;
                 let seconds = form / rate::FORM + flops * (1.0 + rate::SHARED_OVERHEAD / (d * d)) / rate::SHARED;
                 (form + flops, seconds, (2.0 * gradients - 1.0) * rows * d * d)
             }
             Order::Blocks => {
-                let flops = passes * 2.0 * depth * samples * edges * d * d;
                 // Every block comes from main memory once per layer and direction.
                 let traffic = 4.0 * rows * d * d * depth * gradients;
                 let products = flops * (1.0 + rate::BLOCKS_OVERHEAD / (d * d)) / rate::BLOCKS;
@@ -100,8 +100,8 @@ mod tests {
     use super::super::fused::{Inputs, backward, forward};
     use super::*;
     use crate::domain::{Domain, Extent, Grid, Quadrature, connect};
-    use crate::kernel::{Merge, MlpShape, RowTable, evaluate};
-    use crate::operator::Update;
+    use crate::kernel::{MlpShape, RowTable, evaluate};
+    use crate::operator::{Purpose, Update};
     use crate::seed::{Seed, uniform};
     use std::time::Instant;
 
@@ -116,22 +116,18 @@ mod tests {
         let graph = connect(&domain, &ball, Quadrature::Overlap, None).unwrap().without_self();
         let mut rng = Seed::new(1).rng();
         let field: Vec<f64> = (0..samples * side * side).map(|_| uniform(&mut rng, -1.0, 1.0).signum()).collect();
-        let rows = if sees {
-            RowTable::of_fields(&graph, samples, &field, Merge::Distinct)
-        } else {
-            RowTable::shared(graph.edges(), samples)
-        };
+        let rows =
+            if sees { RowTable::of_fields(&graph, samples, &field) } else { RowTable::shared(graph.edges(), samples) };
         Plan::new(width, depth, Update::DiffusionReaction { step: 1.0 / depth as f64 }, graph, rows, purpose)
     }
 
     #[test]
     fn costs_grow_with_the_work() {
-        let of = |plan: &Plan, order, purpose: &Purpose| plan.cost(order, purpose);
         for training in [false, true] {
             let purpose = purpose(64, training);
             let (small, deep) = (plan(8, 3, 8, 2, false, &purpose), plan(8, 3, 8, 4, false, &purpose));
             for order in [Order::Dense, Order::Shared, Order::Blocks, Order::Contracted] {
-                let (a, b) = (of(&small, order, &purpose), of(&deep, order, &purpose));
+                let (a, b) = (small.cost(order), deep.cost(order));
                 assert!(a.flops < b.flops && a.seconds < b.seconds && a.bytes <= b.bytes, "{order:?}");
             }
         }
@@ -184,7 +180,7 @@ mod tests {
                             backward(&plan, inputs, saved, &result);
                         }
                     });
-                    (time, plan.cost(order, &purpose).flops, hidden)
+                    (time, plan.cost(order).flops, hidden)
                 };
                 let ((shallow, few, hidden), (deep, many, _)) = (timed(1), timed(9));
                 let layers = (many - few) / (deep - shallow);

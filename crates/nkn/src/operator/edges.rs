@@ -1,6 +1,7 @@
 //! The edges of an evolution, read both ways: everything about it that depends on the domain alone.
 
 use crate::domain::Neighbourhood;
+use crate::linalg::Groups;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -10,33 +11,20 @@ pub struct Edges {
     by_target: Neighbourhood,
     /// Target of each edge.
     pub(crate) targets: Vec<u32>,
-    /// Edges by source: those of y are `incoming[source_offsets[y]..source_offsets[y + 1]]`.
-    incoming: Vec<u32>,
-    source_offsets: Vec<usize>,
+    by_source: Groups,
 }
 
 impl Edges {
     /// Reads a neighbourhood the other way too.
     pub fn new(by_target: Neighbourhood) -> Self {
-        let mut source_offsets = vec![0usize; by_target.nodes() + 1];
-        for &source in by_target.sources() {
-            source_offsets[source as usize + 1] += 1;
-        }
-        for node in 0..by_target.nodes() {
-            source_offsets[node + 1] += source_offsets[node];
-        }
-        let mut next = source_offsets.clone();
-        let mut incoming = vec![0u32; by_target.edges()];
-        for (edge, &source) in by_target.sources().iter().enumerate() {
-            incoming[next[source as usize]] = edge as u32;
-            next[source as usize] += 1;
-        }
-        Self { targets: by_target.targets(), by_target, incoming, source_offsets }
+        let sources = by_target.sources().iter().map(|&source| source as usize);
+        let by_source = Groups::new(by_target.nodes(), sources.zip(0..));
+        Self { targets: by_target.targets(), by_source, by_target }
     }
 
     /// The edges whose source is y, in order.
     pub(crate) fn of_source(&self, y: usize) -> &[u32] {
-        &self.incoming[self.source_offsets[y]..self.source_offsets[y + 1]]
+        self.by_source.of(y)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The integral over the neighbours in Burn primitives: plain, on any backend, differentiable by Burn. The updates of
 //! [`crate::model`] are written with it, and the fused evolution is tested against them.
 
-use super::{Parts, plan::Plan};
+use super::{Equation, plan::Plan};
 use burn::tensor::{Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
 /// The integral operator of a kernel: h ↦ sum_y w K(x, y) h(y).
@@ -18,28 +18,21 @@ pub struct Integral {
 }
 
 impl Integral {
-    /// Forms the kernel's blocks K = W phi + b.
-    pub fn new(parts: &Parts, plan: &Plan) -> Self {
-        let d = plan.width;
-        let device = parts.features.device();
-        let [_, width] = parts.features.dims();
-        let split = d * d * width;
-        let weight = parts.last_layer.clone().slice(0..split).reshape([d * d, width]);
-        let bias = parts.last_layer.clone().slice(split..split + d * d).reshape([1, d * d]);
-        let blocks = parts.features.clone().matmul(weight.transpose()) + bias;
-        let edges = plan.edges();
+    /// With the kernel's blocks on the edges of a plan.
+    pub fn new(equation: &Equation, plan: &Plan) -> Self {
+        let (d, edges) = (plan.width, plan.edges());
+        let (device, dtype) = (equation.features.device(), equation.features.dtype());
         let rows = (!plan.rows.is_shared()).then(|| {
             let rows = (0..edges).flat_map(|e| (0..plan.samples()).map(move |s| (e, s)));
             indices(rows.map(|(e, s)| plan.rows.row(e, s)), &device)
         });
-        let weights: Vec<f64> = (0..edges).map(|e| plan.graph.weights()[e]).collect();
-        let dtype = parts.features.dtype();
+        let weights = TensorData::new(plan.graph.weights().to_vec(), [edges, 1, 1]);
         Self {
-            blocks: blocks.reshape([plan.kernel_rows(), d, d]),
+            blocks: equation.blocks().reshape([plan.kernel_rows(), d, d]),
             rows,
             targets: indices(plan.graph.targets.iter().map(|&t| t as usize), &device),
-            sources: indices((0..edges).map(|e| plan.graph.sources()[e] as usize), &device),
-            weights: Tensor::from_data(TensorData::new(weights, [edges, 1, 1]), (&device, dtype)),
+            sources: indices(plan.graph.sources().iter().map(|&s| s as usize), &device),
+            weights: Tensor::from_data(weights, (&device, dtype)),
             nodes: plan.nodes(),
         }
     }

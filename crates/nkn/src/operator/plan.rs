@@ -2,7 +2,8 @@
 //! the products are taken.
 
 use super::edges::Edges;
-use crate::kernel::{RowTable, Users};
+use crate::kernel::RowTable;
+use crate::linalg::Groups;
 use std::sync::{Arc, OnceLock};
 
 /// The rule that takes h at one layer to h at the next.
@@ -21,7 +22,7 @@ pub enum Update {
 }
 
 impl Update {
-    /// The factor of h(x) that is carried over.
+    /// The factor of h(x) that is carried over: 1 where the kernel acts on differences h(y) - h(x), 0 where on h(y).
     pub(crate) fn carry(&self) -> f64 {
         match self {
             Update::DiffusionReaction { .. } => 1.0,
@@ -35,11 +36,6 @@ impl Update {
             Update::DiffusionReaction { step } => *step,
             Update::GraphKernel { .. } => 1.0,
         }
-    }
-
-    /// 1 if the kernel acts on differences h(y) - h(x), 0 if on h(y).
-    pub(crate) fn difference(&self) -> f64 {
-        self.carry()
     }
 
     /// The sign of R.
@@ -85,20 +81,14 @@ pub struct Plan {
     pub update: Update,
     /// The order of the products.
     pub order: Order,
-    /// Whether the kernel's features are those of a ReLU layer, so that features off on many rows need no derivative.
-    pub rectified: bool,
-    /// Whether derivatives are wanted.
-    pub training: bool,
-    /// Whether states come and go as nodes x samples x d instead of samples x nodes x d.
-    pub nodes_first: bool,
-    /// Memory that the evolution may take, in bytes.
-    pub budget: f64,
+    /// What it was chosen for.
+    pub purpose: Purpose,
     /// Edges with quadrature weights.
     pub(crate) graph: Arc<Edges>,
     /// The kernel rows.
     pub(crate) rows: RowTable,
     /// The samples of each kernel row, once somebody asks.
-    users: OnceLock<Users>,
+    users: OnceLock<Groups>,
 }
 
 /// What a plan is chosen for.
@@ -108,11 +98,11 @@ pub struct Purpose {
     pub features: usize,
     /// Operations of one row of the kernel network up to that layer.
     pub hidden_flops: f64,
-    /// Whether that layer ends with ReLU.
+    /// Whether that layer ends with ReLU, so that features off on many rows need no derivative.
     pub rectified: bool,
     /// Whether derivatives are wanted.
     pub training: bool,
-    /// Whether states come and go as nodes x samples x d.
+    /// Whether states come and go as nodes x samples x d instead of samples x nodes x d.
     pub nodes_first: bool,
     /// Memory that the evolution may take, in bytes.
     pub budget: f64,
@@ -130,22 +120,11 @@ impl Plan {
     ) -> Self {
         let graph = graph.into();
         assert_eq!(graph.edges(), rows.edges());
-        let mut plan = Self {
-            width,
-            depth,
-            update,
-            order: Order::Blocks,
-            rectified: purpose.rectified,
-            training: purpose.training,
-            nodes_first: purpose.nodes_first,
-            budget: purpose.budget,
-            graph,
-            rows,
-            users: OnceLock::new(),
-        };
+        let mut plan =
+            Self { width, depth, update, order: Order::Blocks, purpose: *purpose, graph, rows, users: OnceLock::new() };
         let orders = [Order::Dense, Order::Shared, Order::Blocks, Order::Contracted];
         let possible = orders.into_iter().filter(|&order| plan.supports(order));
-        let cost = |order: Order| plan.cost(order, purpose);
+        let cost = |order: Order| plan.cost(order);
         plan.order = possible
             .clone()
             .filter(|&order| cost(order).bytes <= purpose.budget)
@@ -165,7 +144,7 @@ impl Plan {
     /// Whether the order can be used: two of them need one A for all samples, the dense one also its own layout.
     pub fn supports(&self, order: Order) -> bool {
         match order {
-            Order::Dense => self.rows.is_shared() && !self.nodes_first,
+            Order::Dense => self.rows.is_shared() && !self.purpose.nodes_first,
             Order::Shared => self.rows.is_shared(),
             Order::Blocks | Order::Contracted => true,
         }
@@ -173,7 +152,7 @@ impl Plan {
 
     /// Whether the kernel network is evaluated some nodes at a time, within the budget.
     pub fn streams(&self) -> bool {
-        self.order == Order::Contracted && !self.training
+        self.order == Order::Contracted && !self.purpose.training
     }
 
     /// Number of nodes.
@@ -203,12 +182,7 @@ impl Plan {
     }
 
     /// The samples of each kernel row.
-    pub(crate) fn users(&self) -> &Users {
+    pub(crate) fn users(&self) -> &Groups {
         self.users.get_or_init(|| self.rows.users())
-    }
-
-    /// The kernel row that a sample uses on an edge.
-    pub fn kernel_row(&self, edge: usize, sample: usize) -> usize {
-        self.rows.row(edge, sample)
     }
 }

@@ -4,7 +4,7 @@ use super::poisson::{green, green_integral};
 use crate::domain::{Domain, Extent, Grid, Quadrature, connect};
 use crate::field::Samples;
 use crate::kernel::RowTable;
-use crate::operator::{Order, Parts, Plan, Purpose, Update, evolve};
+use crate::operator::{Equation, Order, Plan, Purpose, Update, evolve};
 use crate::{Error, Result};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use std::sync::Arc;
@@ -62,14 +62,14 @@ impl ExactNetwork {
             Tensor::<1>::from_data(TensorData::new(values, [length]), (&device, DType::F64))
         };
         let edges = plan.edges();
-        let parts = Parts {
-            initial: upload(samples.field("f")?.values.clone()).reshape([count, nodes, 1]),
+        let initial = upload(samples.field("f")?.values.clone()).reshape([count, nodes, 1]);
+        let equation = Equation {
             features: upload(kernel.collect()).reshape([edges, 1]),
             last_layer: upload(vec![1.0, 0.0]),
             reaction: upload(x.iter().map(|&x| 1.0 - green_integral(x)).collect()).reshape([nodes, 1]),
             source: upload(vec![0.0]),
         };
-        Ok(evolve(parts, Arc::new(plan)).into_data().iter::<f64>().collect())
+        Ok(evolve(initial, equation, Arc::new(plan)).into_data().iter::<f64>().collect())
     }
 }
 

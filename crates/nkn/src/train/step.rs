@@ -78,6 +78,7 @@ fn gradients<T: Task>(
     let mut computed = loss.backward();
     let value = f64::from(loss.into_scalar::<f32>());
     let gradients = tensors
+        .0
         .iter()
         .zip(&parameters.groups)
         .map(|((_, tensor), group)| match tensor.grad_remove(&mut computed) {

@@ -9,7 +9,7 @@ use super::super::table::Cells;
 use super::{TOP, on};
 use crate::report::color::Palette;
 use crate::report::scale::{Axis, Ticks, extent};
-use crate::report::svg::{self, Entry, Frame, WIDTH, label, pixel, polyline};
+use crate::report::svg::{self, Entry, Frame, WIDTH, interrupted, label, path, pixel, polyline};
 use crate::report::text::escape;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ type Series<'a> = Vec<(usize, &'a Cell)>;
 /// Training or test samples at a resolution, and the errors on them by model in the order of the paper.
 type Panels<'a> = BTreeMap<(bool, usize), BTreeMap<(usize, &'a str), Series<'a>>>;
 
-/// A figure per training grid and kind of data on which something was run.
+/// A figure per training grid and kind of data.
 pub fn errors_against_depth(problem: &Problem, cells: &Cells) -> Vec<String> {
     let mut figures: BTreeMap<(usize, Option<Data>), Panels> = BTreeMap::new();
     for (key, cell) in cells {
@@ -32,18 +32,15 @@ pub fn errors_against_depth(problem: &Problem, cells: &Cells) -> Vec<String> {
         let models = panels.entry((key.is_test(), key.tested_at)).or_default();
         models.entry((paper::rank(problem.name, &key.model), &key.model)).or_default().push((depth, cell));
     }
-    let is_run =
-        |panels: &Panels| panels.values().flat_map(|models| models.values().flatten()).any(|(_, cell)| cell.is_run());
-    let run = figures.into_iter().filter(|(_, panels)| is_run(panels));
-    run.filter_map(|((trained_at, data), panels)| figure(problem, (trained_at, data), &panels)).collect()
+    figures.iter().filter_map(|(trained, panels)| figure(problem, *trained, panels)).collect()
 }
 
-/// The figure; none with a single depth, at which there is no line to draw.
+/// The figure; none if nothing was run, or with a single depth, at which there is no line to draw.
 fn figure(problem: &Problem, (trained_at, data): (usize, Option<Data>), panels: &Panels) -> Option<String> {
     let all = || panels.values().flat_map(|models| models.values().flatten());
     let depths: BTreeSet<usize> = all().map(|(depth, _)| *depth).collect();
     let models: BTreeSet<(usize, &str)> = panels.values().flat_map(|models| models.keys().copied()).collect();
-    if depths.len() < 2 {
+    if depths.len() < 2 || !all().any(|(_, cell)| cell.is_run()) {
         return None;
     }
     let (mut content, legend_height) = svg::legend(LEFT, 14.0, &legend(&models));
@@ -56,7 +53,7 @@ fn figure(problem: &Problem, (trained_at, data): (usize, Option<Data>), panels: 
             top: legend_height + 34.0 + line * (PANEL_HEIGHT + 74.0),
             width,
             height: PANEL_HEIGHT,
-            x: depth_axis(&depths),
+            x: Axis::doublings(depths.iter().copied()),
             y: error_axis(own.flat_map(|(_, models)| models.values().flatten().map(|(_, cell)| *cell))),
         };
         let title = match (problem.task, is_test) {
@@ -88,12 +85,6 @@ fn error_axis<'a>(cells: impl Iterator<Item = &'a Cell>) -> Axis {
     Axis::logarithmic(extent(means.filter(|&mean| mean > 0.0 && mean <= TOP)).unwrap_or((0.1, 1.0)))
 }
 
-/// Equal steps for doubled depths.
-fn depth_axis(depths: &BTreeSet<usize>) -> Axis {
-    let (low, high) = extent(depths.iter().map(|&depth| (depth as f64).log2())).unwrap_or((0.0, 1.0));
-    Axis::linear((low - 0.3, high + 0.3))
-}
-
 fn panel(
     frame: &Frame,
     task: Task,
@@ -101,12 +92,11 @@ fn panel(
     title: &str,
     models: &BTreeMap<(usize, &str), Series>,
 ) -> String {
-    let depths = depths.iter().map(|&depth| ((depth as f64).log2(), depth.to_string())).collect();
-    let x_ticks = Ticks { labelled: depths, ..Ticks::default() };
+    let x_ticks = Ticks::at(depths.iter().copied());
     let name = if task == Task::Functions { "relative L² error" } else { "error rate" };
     let y_label = if frame.left > LEFT { "" } else { name };
     let mut content = frame.axes_at((&x_ticks, "depth L"), (&frame.y.ticks(6), y_label));
-    content.push_str(&label(frame.left + frame.width / 2.0, frame.top - 9.0, "strong middle", title));
+    content += &label(frame.left + frame.width / 2.0, frame.top - 9.0, "strong middle", title);
     for ((_, model), series) in models {
         content.push_str(&paper_line(frame, model, series));
     }
@@ -120,7 +110,7 @@ fn panel(
 
 /// The pixels of errors over depth; what lies beyond the axis is at the upper edge.
 fn place(frame: &Frame, depth: usize, error: f64) -> Option<(f64, f64)> {
-    let x = frame.across((depth as f64).log2())?;
+    let x = frame.across(depth as f64)?;
     let y = if error > TOP { frame.top } else { frame.down(error)? };
     Some((x, y.clamp(frame.top, frame.top + frame.height)))
 }
@@ -133,41 +123,30 @@ fn arrow(x: f64, y: f64) -> String {
 fn paper_line(frame: &Frame, model: &str, series: &Series) -> String {
     let errors = series.iter().filter_map(|(depth, cell)| Some((*depth, cell.paper?.mean)));
     let points: Vec<_> = errors.filter_map(|(depth, error)| place(frame, depth, error)).collect();
-    format!("<path class=\"line dashed paper {}\" d=\"{}\"/>\n", class(model), polyline(&points))
+    path(&format!("line dashed paper {}", class(model)), &polyline(&points))
 }
 
 fn our_line(frame: &Frame, model: &str, series: &Series, shift: f64) -> String {
-    let class = class(model);
-    let mut runs: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
+    let place = |depth, error| place(frame, depth, error).map(|(x, y)| (x + shift, y));
+    // A depth that was not run interrupts the line.
+    let points: Vec<_> = series.iter().map(|(depth, cell)| cell.mean().and_then(|mean| place(*depth, mean))).collect();
     let (mut whiskers, mut markers, mut arrows) = (String::new(), String::new(), String::new());
-    for &(depth, cell) in series {
-        let point = cell.mean().and_then(|mean| Some((mean, place(frame, depth, mean)?)));
-        let Some((mean, (x, y))) = point.map(|(mean, (x, y))| (mean, (x + shift, y))) else {
-            // A depth that was not run interrupts the line.
-            runs.push(Vec::new());
-            continue;
-        };
-        if let Some(run) = runs.last_mut() {
-            run.push((x, y));
-        }
+    for (&(depth, cell), point) in series.iter().zip(&points) {
+        let (Some(mean), &Some((x, y))) = (cell.mean(), point) else { continue };
         if mean > TOP {
-            arrows.push_str(&arrow(x, y));
+            arrows += &arrow(x, y);
             continue;
         }
-        markers.push_str(&marker(model, x, y));
-        let error = cell.standard_error().unwrap_or(0.0);
-        let bottom = frame.top + frame.height;
-        let [low, high] = [mean - error, mean + error].map(|end| place(frame, depth, end).map_or(bottom, |(_, y)| y));
-        if error > 0.0 {
-            let (left, low, high) = (pixel(x - 2.5), pixel(low), pixel(high));
-            whiskers.push_str(&format!("M{} {low}V{high}M{left} {low}h5M{left} {high}h5", pixel(x)));
+        markers += &marker(model, x, y);
+        if let Some(error) = cell.standard_error().filter(|&error| error > 0.0) {
+            let bottom = frame.top + frame.height;
+            let end = |error| pixel(place(depth, error).map_or(bottom, |(_, y)| y));
+            let (low, high, x, left) = (end(mean - error), end(mean + error), pixel(x), pixel(x - 2.5));
+            whiskers += &format!("M{x} {low}V{high}M{left} {low}h5M{left} {high}h5");
         }
     }
-    let lines: String = runs.iter().map(|run| polyline(run)).collect();
-    format!(
-        "<path class=\"line {class}\" d=\"{lines}\"/>\n<path class=\"whisker {class}\" d=\"{whiskers}\"/>\n\
-         <path class=\"solid {class}\" d=\"{markers}\"/>\n<path class=\"arrow {class}\" d=\"{arrows}\"/>\n"
-    )
+    let parts = [("line", interrupted(&points)), ("whisker", whiskers), ("solid", markers), ("arrow", arrows)];
+    parts.map(|(kind, data)| path(&format!("{kind} {}", class(model)), &data)).concat()
 }
 
 fn marker(model: &str, x: f64, y: f64) -> String {
@@ -216,7 +195,7 @@ mod tests {
 
     #[test]
     fn infinite_errors_are_arrows_at_the_upper_edge() {
-        let (x, y) = (Axis::linear((-0.3, 6.3)), Axis::logarithmic((1e-3, 1.0)));
+        let (x, y) = (Axis::doublings([1, 64]), Axis::logarithmic((1e-3, 1.0)));
         let frame = Frame { left: 10.0, top: 20.0, width: 100.0, height: 50.0, x, y };
         assert_eq!(place(&frame, 4, f64::INFINITY).map(|point| point.1), Some(20.0));
         assert_eq!(place(&frame, 4, 302.0).map(|point| point.1), Some(20.0));

@@ -10,6 +10,6 @@ use super::row::Data;
 const TOP: f64 = 3.0;
 
 /// What networks were trained on, with a comma before it; nothing for images.
-fn on(data: Option<Data>) -> String {
+pub fn on(data: Option<Data>) -> String {
     data.map(|data| format!(", {data} data")).unwrap_or_default()
 }

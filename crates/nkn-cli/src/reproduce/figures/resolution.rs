@@ -1,16 +1,17 @@
 //! The figure of what another resolution costs: a bar per network, from its error at the resolution of the training to that at
 //! another.
 
-use super::super::cell::{Cell, NOT_RUN, Unit};
+use super::super::cell::{Cell, NOT_RUN};
 use super::super::names::{class, network};
 use super::super::paper;
 use super::super::problem::Problem;
 use super::super::row::{Data, Key};
 use super::super::table::Cells;
 use super::{TOP, on};
+use crate::report::measure;
 use crate::report::scale::{Axis, Ticks, extent};
-use crate::report::svg::{self, Entry, Frame, WIDTH, label, pixel};
-use crate::report::text::{escape, fixed};
+use crate::report::svg::{self, Entry, Frame, WIDTH, label, path, pixel};
+use crate::report::text::escape;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,13 +113,14 @@ fn panel(
     let [trained, tested] = [trained_at, tested_at].map(|side| problem.resolution_name(side));
     let (heading, axis) =
         (format!("trained at {trained}, tested at {tested}"), format!("error, ○ at {trained}, ● at {tested}"));
-    let mut content = frame.axes_at((&ticks(problem, &frame.x), &axis), (&Ticks::default(), ""));
+    let mut content =
+        frame.axes_at((&measure::ticks(problem.task.metric(), frame.x, frame.width), &axis), (&Ticks::default(), ""));
     content += &label(frame.left + frame.width / 2.0, frame.top - 10.0, "strong middle", &heading);
     let kinds = networks.windows(2).enumerate().filter(|(_, pair)| class(pair[0].1) != class(pair[1].1));
     let rules = kinds.map(|(k, _)| {
         format!("M{} {}h{}", pixel(frame.left), pixel(frame.top + STEP * (k + 1) as f64), pixel(frame.width))
     });
-    content += &format!("<path class=\"frame\" d=\"{}\"/>\n", rules.collect::<String>());
+    content += &path("frame", &rules.collect::<String>());
     for (k, name) in networks.iter().enumerate() {
         let Some(cells) = bars.get(name) else { continue };
         let (y, class) = (frame.top + STEP * (k as f64 + 0.5), class(name.1));
@@ -135,15 +137,9 @@ fn bar(frame: &Frame, pair: Option<Pair>, y: f64, (radius, class): (f64, &str)) 
     let Some((home, cross)) = pair.and_then(|(home, cross)| Some((place(home)?, place(cross)?))) else {
         return String::new();
     };
-    format!(
-        "<path class=\"line penalty {class}\" d=\"M{} {}H{}\"/>\n<path class=\"ring {class}\" d=\"{}\"/>\n\
-         <path class=\"dot {class}\" d=\"{}\"/>\n",
-        pixel(home),
-        pixel(y),
-        pixel(cross),
-        circle(home, y, radius),
-        circle(cross, y, radius)
-    )
+    let line = format!("M{} {}H{}", pixel(home), pixel(y), pixel(cross));
+    let parts = [("line penalty", line), ("ring", circle(home, y, radius)), ("dot", circle(cross, y, radius))];
+    parts.map(|(kind, data)| path(&format!("{kind} {class}"), &data)).concat()
 }
 
 fn circle(x: f64, y: f64, radius: f64) -> String {
@@ -158,17 +154,6 @@ fn details((_, model, depth): Network, cells: &(&Cell, &Cell)) -> String {
         None => NOT_RUN.to_owned(),
     };
     format!("{}: ours {}, the paper's {}", network(model, depth), text(ours(cells)), text(printed(cells)))
-}
-
-/// 1, 2, 5, 10 … percent for shares.
-fn ticks(problem: &Problem, axis: &Axis) -> Ticks {
-    if problem.task.unit() != Unit::Percent {
-        return axis.ticks(5);
-    }
-    let rates = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
-    let inside = |rate: &f64| axis.position(rate / 100.0).is_some_and(|place| (0.0..=1.0).contains(&place));
-    let labelled = rates.into_iter().filter(inside).map(|rate| (rate / 100.0, format!("{} %", fixed(rate, 1))));
-    Ticks { labelled: labelled.collect(), ..Ticks::default() }
 }
 
 /// What rings and dots are, with the height.

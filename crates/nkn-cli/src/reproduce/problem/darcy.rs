@@ -1,6 +1,6 @@
 //! 2D Darcy flow: NKN, GKN and FNO, trained on 16 x 16 nodes and tested at several resolutions.
 
-use super::functions::{NOTES, Settings, ladder};
+use super::functions::{NOTES, ladder};
 use super::{Budget, Job, Problem, Request, Task};
 use crate::reproduce::row::{Data, Key};
 use anyhow::Result;
@@ -60,5 +60,5 @@ fn config(job: &Job, request: &Request) -> Result<RunConfig> {
         (_, Budget::Quick) => [10; 7],
     };
     let rates = if job.model == "fno" { [1e-3; 7] } else { [3e-3, 3e-3, 3e-3, 2e-3, 2e-3, 1e-3, 1e-3] };
-    ladder(config, ModelConfig::fno_2d(), &Settings { epochs, rates }, job, request)
+    ladder(config, ModelConfig::fno_2d(), (epochs, rates), job, request)
 }

@@ -12,22 +12,17 @@ use nkn::train::{Initialisation, OptimiserKind, PerDepth};
 /// Depths of the paper's ladder for which settings are given.
 const LADDER: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// Epochs and learning rates of the paper's seven depths.
-pub struct Settings {
-    pub epochs: [usize; 7],
-    pub rates: [f64; 7],
-}
-
 /// The setting of the paper's depth that is nearest from below.
 fn at<T: Copy>(depth: usize, values: &[T; 7]) -> T {
     values[LADDER.iter().rposition(|&rung| rung <= depth).unwrap_or(0)]
 }
 
-/// The configuration of a ladder, from that of NKN on the same data and the FNO's model.
+/// The configuration of a ladder, from that of NKN on the same data, the FNO's model, and epochs and learning rates of the paper's
+/// seven depths.
 pub fn ladder(
     mut config: RunConfig,
     fno: ModelConfig,
-    settings: &Settings,
+    (epochs, rates): ([usize; 7], [f64; 7]),
     job: &Job,
     request: &Request,
 ) -> Result<RunConfig> {
@@ -56,13 +51,13 @@ pub fn ladder(
     };
     config.model.normalise_input = statistics;
     config.model.normalise_output = statistics;
-    let epochs = request.epochs.map_or(settings.epochs, |epochs| [epochs; 7]);
+    let epochs = request.epochs.map_or(epochs, |epochs| [epochs; 7]);
     let train = &mut config.train;
     train.depths = job.depths.clone();
     train.initialisation =
         if job.model.ends_with(RANDOM) { Initialisation::Random } else { Initialisation::ShallowToDeep };
     train.epochs = PerDepth::Each(job.depths.iter().map(|&depth| at(depth, &epochs)).collect());
-    train.learning_rate = PerDepth::Each(job.depths.iter().map(|&depth| at(depth, &settings.rates)).collect());
+    train.learning_rate = PerDepth::Each(job.depths.iter().map(|&depth| at(depth, &rates)).collect());
     let shortest = epochs.into_iter().min().unwrap_or(1);
     train.schedule.warm_up = train.schedule.warm_up.min(shortest / 5);
     if request.budget == Budget::Quick || is_fno {

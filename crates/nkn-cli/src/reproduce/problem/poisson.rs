@@ -1,6 +1,6 @@
 //! 1D Poisson: NKN, GKN and FNO at depths 1 to 32, with and without normalisation.
 
-use super::functions::{NOTES, Settings, ladder};
+use super::functions::{NOTES, ladder};
 use super::{Budget, Job, Problem, Request, Task};
 use anyhow::Result;
 use nkn::model::ModelConfig;
@@ -32,11 +32,11 @@ fn config(job: &Job, request: &Request) -> Result<RunConfig> {
     let mut config = RunConfig::parse(text, Path::new("configs/poisson.toml"), &[])?;
     config.data.points = job.trained_at;
     let settings = match (job.model.as_str(), request.budget) {
-        ("fno", Budget::Full) => Settings { epochs: [25; 7], rates: [1e-3; 7] },
-        ("fno", Budget::Quick) => Settings { epochs: [12; 7], rates: [1e-3; 7] },
-        (_, Budget::Full) => Settings { epochs: [1000; 7], rates: [1e-2, 5e-3, 5e-3, 5e-3, 5e-3, 5e-3, 5e-3] },
+        ("fno", Budget::Full) => ([25; 7], [1e-3; 7]),
+        ("fno", Budget::Quick) => ([12; 7], [1e-3; 7]),
+        (_, Budget::Full) => ([1000; 7], [1e-2, 5e-3, 5e-3, 5e-3, 5e-3, 5e-3, 5e-3]),
         // Too few steps to recover from a large one.
-        (_, Budget::Quick) => Settings { epochs: [250; 7], rates: [1e-2, 2e-3, 2e-3, 2e-3, 2e-3, 2e-3, 2e-3] },
+        (_, Budget::Quick) => ([250; 7], [1e-2, 2e-3, 2e-3, 2e-3, 2e-3, 2e-3, 2e-3]),
     };
-    ladder(config, ModelConfig::fno_1d(), &settings, job, request)
+    ladder(config, ModelConfig::fno_1d(), settings, job, request)
 }

@@ -32,12 +32,8 @@ impl Frequencies {
         let trained = training.map(of_grid).transpose()?.unwrap_or(grid);
         let (nodes, trained) = (grid.shape(), trained.shape());
         if nodes.len() != trained.len() {
-            return Err(Error::invalid(
-                "the grid of a Fourier neural operator",
-                format!("{} dimensions, as in training", trained.len()),
-                nodes.len(),
-                "check the data",
-            ));
+            let (what, expected) = ("the grid of a Fourier neural operator", format!("{} dimensions", trained.len()));
+            return Err(Error::invalid(what, expected + ", as in training", nodes.len(), "check the data"));
         }
         let visible = |axis: usize| {
             let fewest = nodes[axis].min(trained[axis]) as i64;
@@ -59,16 +55,6 @@ impl Frequencies {
     /// Number of frequencies (k1, k2).
     pub fn len(&self) -> usize {
         self.across.len() * self.along.len()
-    }
-
-    /// Whether there is none: never, since every grid has the mean.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Number of frequencies that the weights are there for.
-    pub fn weights(modes: usize, dim: usize) -> usize {
-        if dim == 2 { 2 * modes * modes } else { modes }
     }
 
     /// Where the weight of the frequency with number `index` (k2 slow, k1 fast) stands: k1 = 0, 1, …, -2, -1 slow, k2 fast.
@@ -118,20 +104,13 @@ impl Frequencies {
     pub fn matrix(&self) -> Vec<f64> {
         let [n1, n2] = self.shape;
         let scale = 1.0 / self.nodes() as f64;
-        let mut values = Vec::with_capacity(2 * self.len() * self.nodes());
-        for &k2 in &self.along {
-            for &k1 in &self.across {
-                for part in 0..2 {
-                    for j1 in 0..n1 {
-                        for j2 in 0..n2 {
-                            let a = angle(k1, j1, n1) + angle(k2, j2, n2);
-                            values.push(scale * if part == 0 { a.cos() } else { -a.sin() });
-                        }
-                    }
-                }
-            }
-        }
-        values
+        let pairs = self.along.iter().flat_map(|&k2| self.across.iter().map(move |&k1| (k1, k2)));
+        let rows = pairs.flat_map(|(k1, k2)| [(k1, k2, true), (k1, k2, false)]);
+        let entry = |((k1, k2, is_real), node): ((i64, i64, bool), usize)| {
+            let a = angle(k1, node / n2, n1) + angle(k2, node % n2, n2);
+            scale * if is_real { a.cos() } else { -a.sin() }
+        };
+        rows.flat_map(|row| (0..n1 * n2).map(move |node| (row, node))).map(entry).collect()
     }
 }
 
@@ -141,21 +120,14 @@ fn angle(k: i64, j: usize, n: usize) -> f64 {
 }
 
 fn of_grid(domain: &Domain) -> Result<&Grid> {
-    match domain {
-        Domain::Grid(grid) if grid.shape().len() <= 2 => Ok(grid),
-        Domain::Grid(grid) => Err(Error::invalid(
-            "model.kind",
-            "data on a grid in one or two dimensions for a Fourier neural operator",
-            format!("{} dimensions", grid.shape().len()),
-            "use kind = \"nkn\" or \"gkn\"",
-        )),
-        Domain::Cloud(_) | Domain::Clouds(_) => Err(Error::invalid(
-            "model.kind",
-            "data on a regular grid for a Fourier neural operator",
-            "a point cloud",
-            "use kind = \"nkn\" or \"gkn\", which work on any points, or resample the data to a grid",
-        )),
-    }
+    let got = match domain {
+        Domain::Grid(grid) if grid.shape().len() <= 2 => return Ok(grid),
+        Domain::Grid(grid) => format!("{} dimensions", grid.shape().len()),
+        Domain::Cloud(_) | Domain::Clouds(_) => "a point cloud".into(),
+    };
+    let expected = "data on a regular grid in one or two dimensions for a Fourier neural operator";
+    let hint = "use kind = \"nkn\" or \"gkn\", which work on any points, or resample the data to such a grid";
+    Err(Error::invalid("model.kind", expected, got, hint))
 }
 
 #[cfg(test)]
@@ -179,8 +151,8 @@ mod tests {
         assert_eq!(of(61, Some(16)).across, of(16, None).across);
         let used: std::collections::BTreeSet<usize> =
             (0..of(31, None).len()).map(|i| of(31, None).weight_of(i)).collect();
-        assert_eq!(used.len(), Frequencies::weights(9, 2));
-        assert_eq!(used.last(), Some(&(Frequencies::weights(9, 2) - 1)));
+        assert_eq!(used.len(), 2 * 9 * 9);
+        assert_eq!(used.last(), Some(&(2 * 9 * 9 - 1)));
     }
 
     #[test]

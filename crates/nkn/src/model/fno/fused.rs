@@ -3,7 +3,7 @@
 
 use super::frequencies::Frequencies;
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_strided};
+use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_strided, mask, sum_rows};
 use crate::operation::{Operation, Seen};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -44,14 +44,7 @@ impl Layer {
         let mut rows = Buffer::any(n1 * 2 * k2 * c);
         // In one dimension the frequencies are shared out, in two the rows of the grid.
         let piece = if n1 == 1 { 4.min(k2) } else { k2 };
-        let pieces = k2.div_ceil(piece);
-        let parts: Vec<(usize, usize, &mut [T])> = rows
-            .chunks_mut(2 * k2 * c)
-            .enumerate()
-            .flat_map(|(j1, row)| row.chunks_mut(2 * piece * c).enumerate().map(move |(p, part)| (j1, p, part)))
-            .collect();
-        debug_assert_eq!(parts.len(), n1 * pieces);
-        parts.into_par_iter().for_each(|(j1, p, part)| {
+        cut(&mut rows, 2 * k2 * c, 2 * piece * c).into_par_iter().for_each(|(j1, p, part)| {
             let count = part.len() / c;
             let matrix = Matrix::new(&along[2 * p * piece * n2..][..count * n2], count, n2);
             gemm(part, T::ZERO, T::ONE, matrix, Matrix::new(&state[j1 * n2 * c..][..n2 * c], n2, c));
@@ -89,14 +82,7 @@ impl Layer {
             &inner
         };
         let block = self.block();
-        let blocks = n2.div_ceil(block);
-        let parts: Vec<(usize, usize, &mut [T])> = result
-            .chunks_mut(n2 * c)
-            .enumerate()
-            .flat_map(|(j1, row)| row.chunks_mut(block * c).enumerate().map(move |(b, part)| (j1, b, part)))
-            .collect();
-        debug_assert_eq!(parts.len(), n1 * blocks);
-        parts.into_par_iter().for_each(|(j1, b, part)| {
+        cut(result, n2 * c, block * c).into_par_iter().for_each(|(j1, b, part)| {
             let nodes = part.len() / c;
             for side in 0..2 {
                 let keep = if side == 0 { T::ZERO } else { T::ONE };
@@ -151,6 +137,12 @@ impl Layer {
     }
 }
 
+/// Cuts rows of a length into parts of another, each with the number of its row and its own number there.
+fn cut<T>(values: &mut [T], row: usize, part: usize) -> Vec<(usize, usize, &mut [T])> {
+    let rows = values.chunks_mut(row).enumerate();
+    rows.flat_map(|(r, row)| row.chunks_mut(part).enumerate().map(move |(p, part)| (r, p, part))).collect()
+}
+
 /// Multiplies (real, imaginary) by i, or by its adjoint -i.
 fn turn<T: Real>(values: &[T], result: &mut Vec<T>, adjoint: bool) {
     let (real, imaginary) = values.split_at(values.len() / 2);
@@ -171,10 +163,6 @@ pub(super) struct FusedLayer(pub Arc<Layer>);
 impl Operation<3> for FusedLayer {
     /// The spectrum of the state.
     type Saved<T: Real> = Buffer<T>;
-
-    fn shape(&self, [state, ..]: [&[usize]; 3]) -> Vec<usize> {
-        state.to_vec()
-    }
 
     fn forward<T: Real>(&self, [state, weights, pointwise]: [&[T]; 3], _: bool) -> (Vec<T>, Buffer<T>) {
         let layer = &self.0;
@@ -202,19 +190,13 @@ impl Operation<3> for FusedLayer {
         let layer = &self.0;
         let (d, c) = (layer.width, layer.columns());
         let mut masked = Buffer::any(if layer.activate { gradient.len() } else { 0 });
-        let gradient: &[T] = if layer.activate {
-            let size = layer.block() * c;
-            masked.par_chunks_mut(size).zip(gradient.par_chunks(size)).zip(output.par_chunks(size)).for_each(
-                |((masked, gradient), output)| {
-                    for ((masked, &gradient), &output) in masked.iter_mut().zip(gradient).zip(output) {
-                        *masked = if output > T::ZERO { gradient } else { T::ZERO };
-                    }
-                },
-            );
-            &masked
-        } else {
-            gradient
-        };
+        let size = layer.block() * c;
+        let pieces = masked.par_chunks_mut(size).zip(gradient.par_chunks(size)).zip(output.par_chunks(size));
+        pieces.for_each(|((masked, gradient), output)| {
+            masked.copy_from_slice(gradient);
+            mask(masked, output);
+        });
+        let gradient = if layer.activate { &masked } else { gradient };
         let above = layer.analyse(gradient);
         let weights_gradient = layer.weight_gradient(&spectrum, &above, weights.len());
         let below = layer.mix(&above, weights, true);
@@ -245,7 +227,5 @@ fn pointwise_gradient<T: Real>(layer: &Layer, state: &[T], gradient: &[T]) -> Ve
             piece
         })
         .collect();
-    let mut total = vec![T::ZERO; d * d + d];
-    add_rows(&mut total, &pieces.concat());
-    total
+    sum_rows(&pieces.concat(), d * d + d)
 }

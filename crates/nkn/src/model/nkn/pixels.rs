@@ -16,12 +16,11 @@ use crate::convolution::Convolution;
 use crate::domain::connect_pixels;
 use crate::engine::Engine;
 use crate::kernel::{RowTable, mlp};
-use crate::model::equation::Equation;
-use crate::model::image::{Averages, Network, Norms, Pass, head_group};
+use crate::model::image::{Averages, Network, Pass, head_group};
 use crate::model::layers::lift;
 use crate::model::maps::PixelMap;
-use crate::model::parameters::{Group, ParameterTensors, kernel_shape, reaction_shape};
-use crate::operator::{Plan, Purpose, Update};
+use crate::model::parameters::{Group, ParameterTensors, equation_groups, kernel_shape, reaction_shape};
+use crate::operator::{Equation, Plan, Purpose, Update};
 use burn::tensor::{Tensor, TensorData};
 use std::sync::Arc;
 
@@ -31,7 +30,7 @@ pub type GraphKey = (usize, usize, usize, bool);
 /// The edges of an image with what the kernel and the reaction see.
 #[derive(Debug)]
 pub struct Graph {
-    plan: Arc<Plan>,
+    pub(super) plan: Arc<Plan>,
     edges: Vec<f32>,
     points: Vec<f32>,
 }
@@ -41,26 +40,12 @@ impl Graph {
     pub fn side(&self) -> usize {
         self.plan.nodes().isqrt()
     }
-
-    pub(crate) fn plan(&self) -> &Plan {
-        &self.plan
-    }
-}
-
-/// Kernel, reaction and source of one step's equation.
-pub(crate) fn equation(network: &Network, prefix: &str) -> Result<Vec<Group>> {
-    let name = |part: &str| format!("{prefix}{part}");
-    Ok(vec![
-        Group::perceptron(&name("kernel"), &kernel_shape(&network.config, 2)?),
-        Group::perceptron(&name("reaction"), &reaction_shape(&network.config, 2)?),
-        Group::new(&name("source"), vec![(name("source"), vec![network.config.width])]),
-    ])
 }
 
 pub(crate) fn layout(network: &Network) -> Result<Vec<Group>> {
     let d = network.config.width;
     let mut groups = vec![Group::linear("lift", 2 + network.shape.channels, d)];
-    groups.extend(equation(network, "")?);
+    groups.extend(equation_groups(&network.config, 2, "")?);
     groups.push(Group::linear("project", d, d));
     groups.push(head_group(network)?);
     Ok(groups)
@@ -154,16 +139,19 @@ pub(crate) fn evaluate(pass: &Pass, prefix: &str, graph: &Graph) -> Result<Equat
 
 /// Some steps of the equation whose groups have this prefix.
 pub(crate) fn steps(pass: &Pass, prefix: &str, state: Tensor<3>, depth: usize) -> Result<Tensor<3>> {
-    let [nodes, samples, _] = state.dims();
-    let graph = graph(pass.network, (nodes.isqrt(), samples, depth, pass.is_training()))?;
-    evolve(pass, evaluate(pass, prefix, &graph)?, state, depth)
+    let graph = graph_of(pass, &state, depth)?;
+    Ok(evaluate(pass, prefix, &graph)?.evolve(state, &graph.plan, pass.engine))
 }
 
 /// Some steps of an equation.
 pub(crate) fn evolve(pass: &Pass, equation: Equation, initial: Tensor<3>, depth: usize) -> Result<Tensor<3>> {
-    let [nodes, samples, _] = initial.dims();
-    let graph = graph(pass.network, (nodes.isqrt(), samples, depth, pass.is_training()))?;
+    let graph = graph_of(pass, &initial, depth)?;
     Ok(equation.evolve(initial, &graph.plan, pass.engine))
+}
+
+fn graph_of(pass: &Pass, state: &Tensor<3>, depth: usize) -> Result<Arc<Graph>> {
+    let [nodes, samples, _] = state.dims();
+    graph(pass.network, (nodes.isqrt(), samples, depth, pass.is_training()))
 }
 
 /// All steps from P (x, b(x)) + p to the reference grid, sample by sample.
@@ -206,12 +194,9 @@ pub(crate) fn pixel_blocks(
     side: usize,
 ) -> Result<(Arc<Plan>, Vec<f64>, Vec<f64>)> {
     let graph = graph(network, (side, 1, 1, false))?;
-    let averages = Averages::new();
-    let norms = Norms::Running(&averages);
-    let pass = Pass { network, parameters, norms, side, engine: Engine::Automatic, dropout: None };
-    let equation = evaluate(&pass, prefix, &graph)?;
+    let equation = evaluate(&Pass::predicting(network, parameters, &Averages::new(), side), prefix, &graph)?;
     let values = |tensor: Tensor<2>| tensor.into_data().iter::<f64>().collect();
-    Ok((graph.plan.clone(), values(equation.blocks(network.config.width)), values(equation.reaction)))
+    Ok((graph.plan.clone(), values(equation.blocks()), values(equation.reaction)))
 }
 
 /// The learned kernel around one pixel.
@@ -241,33 +226,20 @@ pub fn stencil(
     let x = row * side + column;
     let shape = kernel_shape(&network.config, 2)?;
     let device = burn::tensor::Device::flex();
-    let edges: Vec<(usize, (u32, u32, f64))> =
-        graph.plan.edge_list().into_iter().enumerate().filter(|(_, edge)| edge.0 as usize == x).collect();
-    let inputs: Vec<f32> = edges.iter().flat_map(|(e, _)| &graph.edges[4 * e..4 * e + 4]).copied().collect();
-    let inputs = Tensor::<2>::from_data(TensorData::new(inputs, [edges.len(), 4]), &device);
-    let values = parameters.group(&format!("{prefix}kernel")).values.clone();
-    let length = values.len();
-    let kernel = Tensor::<1>::from_data(TensorData::new(values, [length]), &device);
-    let blocks: Vec<f64> =
-        mlp(inputs, kernel, &shape, crate::engine::Engine::Automatic).into_data().iter::<f64>().collect();
+    let neighbours: Vec<(usize, f64)> = graph.plan.graph.row(x).collect();
+    let inputs = graph.edges[4 * graph.plan.graph.offsets()[x]..][..4 * neighbours.len()].to_vec();
+    let inputs = Tensor::<2>::from_data(TensorData::new(inputs, [neighbours.len(), 4]), &device);
+    let kernel = Tensor::<1>::from_floats(parameters.group(&format!("{prefix}kernel")).values.as_slice(), &device);
+    let blocks: Vec<f64> = mlp(inputs, kernel, &shape, Engine::Automatic).into_data().iter::<f64>().collect();
     let cell = network.shape.extent / side as f64;
     let middle = |at: usize| (at as f64 + 0.5) * cell;
-    let size = network.config.width * network.config.width;
+    let offset = |y: usize| (middle(y / side) - middle(row), middle(y % side) - middle(column));
+    let weighted = blocks.chunks_exact(network.config.width * network.config.width).zip(&neighbours);
     Ok(Stencil {
         radius: network.config.pixel_radius(),
         at: (middle(row), middle(column)),
-        offsets: edges
-            .iter()
-            .map(|(_, (_, y, _))| {
-                let y = *y as usize;
-                (middle(y / side) - middle(row), middle(y % side) - middle(column))
-            })
-            .collect(),
+        offsets: neighbours.iter().map(|&(y, _)| offset(y)).collect(),
         cell,
-        blocks: blocks
-            .chunks_exact(size)
-            .zip(&edges)
-            .map(|(block, (_, (_, _, weight)))| block.iter().map(|k| weight * k).collect())
-            .collect(),
+        blocks: weighted.map(|(block, (_, weight))| block.iter().map(|k| weight * k).collect()).collect(),
     })
 }

@@ -9,8 +9,8 @@ use super::scaled_adjoint;
 use super::streamed::advance;
 use super::{Gradients, Inputs, Saved, States, by_node_or_shared, from_nodes_first, nodes_first, pieces, reaction_of};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::small::{Product, Target, multiply};
-use crate::linalg::{Matrix, Real, add_rows, gemm, relu, transposed_blocks, vectorised};
+use crate::linalg::small::{Product, multiply};
+use crate::linalg::{Matrix, Real, gemm, relu, set_rows, sum_rows, transposed_blocks, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 
@@ -28,7 +28,7 @@ fn gather<T: Real>(result: &mut Vec<T>, users: &[u32], d: usize, at_y: &[T], dif
 pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, Saved<T>) {
     let (d, samples) = (plan.width, plan.samples());
     let sign = T::of(plan.update.reaction_sign());
-    let is_difference = plan.update.difference() != 0.0;
+    let is_difference = plan.update.carry() != 0.0;
     let blocks = last_layer::forward(plan, &inputs, Layout::Columns);
     let users = plan.users();
     let mut states = States::new(plan, inputs.initial, keep);
@@ -37,9 +37,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
         let block = |row: usize| &blocks[row * d * d..(row + 1) * d * d];
         let at = |node: usize| &h[node * samples * d..(node + 1) * samples * d];
         next.par_chunks_mut(samples * d).enumerate().for_each_init(Vec::new, |scratch, (x, next)| {
-            for row in next.chunks_exact_mut(d) {
-                row.copy_from_slice(inputs.source);
-            }
+            set_rows(next, inputs.source);
             let reaction = Matrix::new(reaction_of(plan, inputs.reaction, x), d, d);
             gemm(next, T::ONE, sign, Matrix::new(at(x), samples, d), reaction.t());
             let first = plan.graph.offsets()[x];
@@ -51,11 +49,13 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
                         block: block(row),
                         next: rows.as_slice().first().map(|&row| block(row as usize)),
                         weight: T::of(weight),
-                        users: users.of_row(row),
+                        users: users.of(row),
                         states: at(y),
                         minus: is_difference.then(|| at(x)),
+                        sum: Some((next, T::ONE)),
+                        copy: None,
                     };
-                    multiply(d, &product, Target { sum: Some((next, T::ONE)), copy: None }, scratch);
+                    multiply(d, product, scratch);
                 }
             }
             advance(plan, at(x), next);
@@ -87,24 +87,17 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
     }
     let states = &states[..plan.depth * length];
     drop((blocks, sent));
-    let blocks = block_gradients(plan, states, &scaled, length);
+    let blocks = block_gradients(plan, states, &scaled);
     let (features, last_layer) = last_layer::backward(plan, &inputs, &blocks);
-    let mut source = vec![T::ZERO; d];
-    add_rows(&mut source, &scaled);
-    Gradients {
-        initial: from_nodes_first(plan, &adjoint),
-        features,
-        last_layer,
-        reaction: reaction_gradient(plan, states, &scaled, length, inputs.reaction.len()),
-        source,
-    }
+    let reaction = reaction_gradient(plan, states, &scaled, inputs.reaction.len());
+    [from_nodes_first(plan, &adjoint), features, last_layer, reaction, sum_rows(&scaled, d)]
 }
 
 /// First pass of a layer's adjoint, by target: what goes along the edges, and all that stays at the node.
 fn send<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T], scaled: &[T], sent: &mut [T], adjoint: &mut [T]) {
     let d = plan.width;
     let node = plan.samples() * d;
-    let is_difference = plan.update.difference() != 0.0;
+    let is_difference = plan.update.carry() != 0.0;
     let block = |row: usize| &blocks[row * d * d..(row + 1) * d * d];
     let by_target = pieces(plan, sent, node);
     by_target.into_par_iter().zip(adjoint.par_chunks_mut(node)).enumerate().for_each_init(
@@ -122,12 +115,13 @@ fn send<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T], scaled: &[T], sent: 
                         block: block(row),
                         next: rows.as_slice().first().map(|&row| block(row as usize)),
                         weight: T::of(plan.graph.weights()[edge]),
-                        users: plan.users().of_row(row),
+                        users: plan.users().of(row),
                         states: own,
                         minus: None,
+                        sum: is_difference.then_some((&mut *adjoint, -T::ONE)),
+                        copy: Some(&mut *sent),
                     };
-                    let sum = is_difference.then_some((&mut *adjoint, -T::ONE));
-                    multiply(d, &product, Target { sum, copy: Some(&mut *sent) }, scratch);
+                    multiply(d, product, scratch);
                 }
             }
         },
@@ -158,17 +152,18 @@ pub(super) fn receive<T: Real>(plan: &Plan, sent: &[T], adjoint: &mut [T]) {
 }
 
 /// Derivatives of the blocks: for each block one product over all layers and all samples that use it.
-fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T], length: usize) -> Buffer<T> {
+fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T]) -> Buffer<T> {
     let d = plan.width;
     let node = plan.samples() * d;
-    let is_difference = plan.update.difference() != 0.0;
+    let length = plan.nodes() * node;
+    let is_difference = plan.update.carry() != 0.0;
     let mut blocks = Buffer::any(plan.kernel_rows() * d * d);
     blocks.par_chunks_mut(d * d).enumerate().for_each_init(
         || (Vec::new(), Vec::new()),
         |(left, right), (row, block)| {
             let edge = plan.rows.edge_of(row);
             let (x, y) = (plan.graph.targets[edge] as usize, plan.graph.sources()[edge] as usize);
-            let users = plan.users().of_row(row);
+            let users = plan.users().of(row);
             left.clear();
             right.clear();
             for layer in 0..plan.depth {
@@ -185,21 +180,14 @@ fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T], length: usi
 }
 
 /// Derivative of R, per node, or summed over the nodes when they share one matrix.
-pub(super) fn reaction_gradient<T: Real>(
-    plan: &Plan,
-    states: &[T],
-    scaled: &[T],
-    length: usize,
-    reaction_length: usize,
-) -> Vec<T> {
-    let d = plan.width;
-    let samples = plan.samples();
+pub(super) fn reaction_gradient<T: Real>(plan: &Plan, states: &[T], scaled: &[T], reaction_length: usize) -> Vec<T> {
+    let (d, samples) = (plan.width, plan.samples());
     let node = samples * d;
     let sign = T::of(plan.update.reaction_sign());
     let mut gradients = vec![T::ZERO; plan.nodes() * d * d];
     gradients.par_chunks_mut(d * d).enumerate().for_each(|(x, gradient)| {
         for layer in 0..plan.depth {
-            let start = layer * length + x * node;
+            let start = (layer * plan.nodes() + x) * node;
             let left = Matrix::new(&scaled[start..start + node], samples, d);
             let right = Matrix::new(&states[start..start + node], samples, d);
             gemm(gradient, T::ONE, sign, left.t(), right);

@@ -9,7 +9,7 @@ use super::blocks::{keep_own, reaction_gradient, receive};
 use super::streamed::{edges_of, finish_node, weighted_differences};
 use super::{Gradients, Inputs, Saved, States, feature_width, from_nodes_first, nodes_first, scaled_adjoint};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, add_rows, gemm, relu, vectorised};
+use crate::linalg::{Matrix, Real, add_rows, gemm, relu, set_rows, sum_rows, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -19,67 +19,61 @@ const PAIRS: usize = 48;
 /// Lanes in which the last layer's derivative is summed: each holds a copy of W.
 const LANES: usize = 4;
 
-/// The contracted features of a group of nodes.
-struct Group<'a, T> {
+/// What a layer sees: a plan, the features, how many there are in a row, and a state.
+#[derive(Clone, Copy)]
+struct Layer<'a, T> {
     plan: &'a Plan,
     features: &'a [T],
     width: usize,
-    nodes: Range<usize>,
+    h: &'a [T],
+}
+
+/// Along the edges of a node, for one sample: w (h(y) - h(x)), edges x d, and phi, edges x features.
+#[derive(Default)]
+struct Along<T> {
+    differences: Vec<T>,
+    features: Vec<T>,
+}
+
+impl<T: Real> Along<T> {
+    /// Of number `pair` among nodes from `first` on and their samples: its node, its sample, and the number of edges.
+    fn collect(&mut self, seen: Layer<T>, first: usize, pair: usize) -> (usize, usize, usize) {
+        let Layer { plan, features, width, h } = seen;
+        let (x, sample) = (first + pair / plan.samples(), pair % plan.samples());
+        weighted_differences(plan, h, x, sample, &mut self.differences);
+        self.features.clear();
+        let edges = edges_of(plan, &(x..x + 1));
+        for row in edges.clone().map(|edge| plan.rows.row(edge, sample)) {
+            self.features.extend_from_slice(&features[row * width..(row + 1) * width]);
+        }
+        (x, sample, edges.len())
+    }
+}
+
+/// The contracted features of a group of nodes.
+#[derive(Default)]
+struct Group<T> {
     /// One row of d x features per pair.
     z: Vec<T>,
     /// One row of d per pair.
     s: Vec<T>,
-    /// The differences times w of one pair, edges x d, and the features of its edges.
-    differences: Vec<T>,
-    gathered: Vec<T>,
+    along: Along<T>,
 }
 
-impl<'a, T: Real> Group<'a, T> {
-    fn new(plan: &'a Plan, features: &'a [T], width: usize) -> Self {
-        Self {
-            plan,
-            features,
-            width,
-            nodes: 0..0,
-            z: Vec::new(),
-            s: Vec::new(),
-            differences: Vec::new(),
-            gathered: Vec::new(),
-        }
-    }
-
-    fn pairs(&self) -> usize {
-        self.nodes.len() * self.plan.samples()
-    }
-
-    /// Collects w (h(y) - h(x)) and phi along the edges of x for one sample; returns the number of edges.
-    fn gather(&mut self, h: &[T], x: usize, sample: usize) -> usize {
-        weighted_differences(self.plan, h, x, sample, &mut self.differences);
-        self.gathered.clear();
-        let edges = edges_of(self.plan, &(x..x + 1));
-        for edge in edges.clone() {
-            let row = self.plan.rows.row(edge, sample);
-            self.gathered.extend_from_slice(&self.features[row * self.width..(row + 1) * self.width]);
-        }
-        edges.len()
-    }
-
+impl<T: Real> Group<T> {
     /// Z and s of the given nodes.
-    fn contract(&mut self, h: &[T], nodes: Range<usize>) {
-        let (d, samples, width) = (self.plan.width, self.plan.samples(), self.width);
-        self.nodes = nodes.clone();
-        let mut z = std::mem::take(&mut self.z);
-        let mut s = std::mem::take(&mut self.s);
-        z.resize(self.pairs() * d * width, T::ZERO);
-        s.clear();
-        s.resize(self.pairs() * d, T::ZERO);
-        for (pair, (z, s)) in z.chunks_exact_mut(d * width).zip(s.chunks_exact_mut(d)).enumerate() {
-            let edges = self.gather(h, nodes.start + pair / samples, pair % samples);
-            let differences = Matrix::new(&self.differences, edges, d);
-            gemm(z, T::ZERO, T::ONE, differences.t(), Matrix::new(&self.gathered, edges, width));
-            add_rows(s, &self.differences);
+    fn contract(&mut self, seen: Layer<T>, nodes: &Range<usize>) {
+        let Layer { plan, width, .. } = seen;
+        let (d, pairs) = (plan.width, nodes.len() * plan.samples());
+        self.z.resize(pairs * d * width, T::ZERO);
+        self.s.clear();
+        self.s.resize(pairs * d, T::ZERO);
+        for (pair, (z, s)) in self.z.chunks_exact_mut(d * width).zip(self.s.chunks_exact_mut(d)).enumerate() {
+            let (_, _, edges) = self.along.collect(seen, nodes.start, pair);
+            let differences = Matrix::new(&self.along.differences, edges, d);
+            gemm(z, T::ZERO, T::ONE, differences.t(), Matrix::new(&self.along.features, edges, width));
+            add_rows(s, &self.along.differences);
         }
-        (self.z, self.s) = (z, s);
     }
 }
 
@@ -92,34 +86,30 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
     let group_nodes = (PAIRS / samples.max(1)).max(1);
     for layer in 0..plan.depth {
         let (h, next) = states.step(layer);
-        next.par_chunks_mut(group_nodes * node).enumerate().for_each_init(
-            || Group::new(plan, inputs.features, width),
-            |group, (index, next)| {
-                let start = index * group_nodes;
-                group.contract(h, start..start + next.len() / node);
-                for row in next.chunks_exact_mut(d) {
-                    row.copy_from_slice(inputs.source);
-                }
-                let pairs = group.pairs();
-                let z = Matrix::new(&group.z, pairs, d * width);
-                gemm(next, T::ONE, T::ONE, z, Matrix::new(weight, d, d * width).t());
-                let s = Matrix::new(&group.s, pairs, d);
-                gemm(next, T::ONE, T::ONE, s, Matrix::new(bias, d, d).t());
-                for (x, next) in group.nodes.clone().zip(next.chunks_exact_mut(node)) {
-                    finish_node(plan, inputs.reaction, x, &h[x * node..(x + 1) * node], next);
-                }
-                if plan.update.activates(layer, plan.depth) {
-                    relu(next);
-                }
-            },
-        );
+        let seen = Layer { plan, features: inputs.features, width, h };
+        next.par_chunks_mut(group_nodes * node).enumerate().for_each_init(Group::default, |group, (index, next)| {
+            let nodes = index * group_nodes..index * group_nodes + next.len() / node;
+            group.contract(seen, &nodes);
+            set_rows(next, inputs.source);
+            let pairs = nodes.len() * samples;
+            let z = Matrix::new(&group.z, pairs, d * width);
+            gemm(next, T::ONE, T::ONE, z, Matrix::new(weight, d, d * width).t());
+            let s = Matrix::new(&group.s, pairs, d);
+            gemm(next, T::ONE, T::ONE, s, Matrix::new(bias, d, d).t());
+            for (x, next) in nodes.zip(next.chunks_exact_mut(node)) {
+                finish_node(plan, inputs.reaction, x, &h[x * node..(x + 1) * node], next);
+            }
+            if plan.update.activates(layer, plan.depth) {
+                relu(next);
+            }
+        });
     }
     let (result, states) = states.finish(plan);
     (result, Saved { states, matrix: Buffer::any(0) })
 }
 
 pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradient: &[T]) -> Gradients<T> {
-    let (d, samples) = (plan.width, plan.samples());
+    let (d, samples, width) = (plan.width, plan.samples(), feature_width(plan, &inputs));
     let length = gradient.len();
     let mut adjoint = nodes_first(plan, gradient).into_owned();
     let mut scaled = Buffer::any(plan.depth * length);
@@ -131,24 +121,17 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
         let scaled = &mut scaled[layer * length..(layer + 1) * length];
         scaled_adjoint(plan, layer, &saved.states, &adjoint, scaled);
         let h = &saved.states[layer * length..(layer + 1) * length];
-        layer_backward(plan, &inputs, h, scaled, &mut sent, &mut by_edge, &mut last_layer);
+        let seen = Layer { plan, features: inputs.features, width, h };
+        layer_backward(seen, inputs.last_layer, scaled, &mut sent, &mut by_edge, &mut last_layer);
         keep_at_targets(plan, inputs.reaction, scaled, &sent, &mut adjoint);
         receive(plan, &sent, &mut adjoint);
     }
-    let width = feature_width(plan, &inputs);
     drop(sent);
     let mut features = by_edge;
     permute_rows(&mut features, width, plan.rows.slots(0..plan.edges()));
-    let mut source = vec![T::ZERO; d];
-    add_rows(&mut source, &scaled);
     let states = &saved.states[..plan.depth * length];
-    Gradients {
-        initial: from_nodes_first(plan, &adjoint),
-        features,
-        last_layer,
-        reaction: reaction_gradient(plan, states, &scaled, length, inputs.reaction.len()),
-        source,
-    }
+    let reaction = reaction_gradient(plan, states, &scaled, inputs.reaction.len());
+    [from_nodes_first(plan, &adjoint), features, last_layer, reaction, sum_rows(&scaled, d)]
 }
 
 /// Brings row s to place `places[s]`, for all rows at once and where they lie: a second array would be the largest of a step.
@@ -171,7 +154,7 @@ fn permute_rows<T: Real>(values: &mut [T], width: usize, places: &[u32]) {
 /// What stays at the nodes: the carried part, the reaction's, and, through the differences, what was sent.
 fn keep_at_targets<T: Real>(plan: &Plan, reaction: &[T], scaled: &[T], sent: &[T], adjoint: &mut [T]) {
     let node = plan.samples() * plan.width;
-    let is_difference = plan.update.difference() != 0.0;
+    let is_difference = plan.update.carry() != 0.0;
     adjoint.par_chunks_mut(node).enumerate().for_each(|(x, adjoint)| {
         keep_own(plan, reaction, x, &scaled[x * node..(x + 1) * node], adjoint);
         if is_difference {
@@ -189,21 +172,19 @@ fn keep_at_targets<T: Real>(plan: &Plan, reaction: &[T], scaled: &[T], sent: &[T
 
 /// One layer's products: what is sent along the edges, and the shares of features and last layer.
 fn layer_backward<T: Real>(
-    plan: &Plan,
-    inputs: &Inputs<T>,
-    h: &[T],
+    seen: Layer<T>,
+    last_layer: &[T],
     scaled: &[T],
-    sent: &mut [T],
-    features: &mut [T],
-    last_layer: &mut [T],
+    mut sent: &mut [T],
+    mut features: &mut [T],
+    last_layer_gradient: &mut [T],
 ) {
+    let Layer { plan, width, .. } = seen;
     let d = plan.width;
     let node = plan.samples() * d;
-    let width = feature_width(plan, inputs);
-    let (weight, bias) = inputs.last_layer.split_at(d * d * width);
+    let (weight, bias) = last_layer.split_at(d * d * width);
     // Edges are numbered target by target, so a lane of targets owns a piece of each array.
     let mut lanes = Vec::new();
-    let (mut sent, mut features) = (sent, features);
     let lane_nodes = plan.nodes().div_ceil(LANES).max(1);
     for start in (0..plan.nodes()).step_by(lane_nodes) {
         let targets = start..plan.nodes().min(start + lane_nodes);
@@ -219,16 +200,15 @@ fn layer_backward<T: Real>(
         .into_par_iter()
         .map(|(targets, first_edge, sent, features)| {
             let first_slot = plan.rows.slots(0..first_edge).len();
-            let mut sum = vec![T::ZERO; inputs.last_layer.len()];
-            let mut group = Group::new(plan, inputs.features, width);
-            let mut z_gradient = Vec::new();
-            let mut s_gradient = Vec::new();
+            let mut sum = vec![T::ZERO; last_layer.len()];
+            let mut group = Group::default();
+            let (mut z_gradient, mut s_gradient) = (Vec::new(), Vec::new());
             let group_nodes = (PAIRS / plan.samples().max(1)).max(1);
             for start in targets.clone().step_by(group_nodes) {
-                group.contract(h, start..targets.end.min(start + group_nodes));
-                let pairs = group.pairs();
-                let own = &scaled[group.nodes.start * node..group.nodes.end * node];
-                let own = Matrix::new(own, pairs, d);
+                let nodes = start..targets.end.min(start + group_nodes);
+                group.contract(seen, &nodes);
+                let pairs = nodes.len() * plan.samples();
+                let own = Matrix::new(&scaled[nodes.start * node..nodes.end * node], pairs, d);
                 let (weight_sum, bias_sum) = sum.split_at_mut(d * d * width);
                 gemm(weight_sum, T::ONE, T::ONE, own.t(), Matrix::new(&group.z, pairs, d * width));
                 gemm(bias_sum, T::ONE, T::ONE, own.t(), Matrix::new(&group.s, pairs, d));
@@ -236,43 +216,33 @@ fn layer_backward<T: Real>(
                 gemm(&mut z_gradient, T::ZERO, T::ONE, own, Matrix::new(weight, d, d * width));
                 s_gradient.resize(pairs * d, T::ZERO);
                 gemm(&mut s_gradient, T::ZERO, T::ONE, own, Matrix::new(bias, d, d));
+                let Group { z: shares, s: back, along } = &mut group;
                 for pair in 0..pairs {
-                    let (x, sample) = (group.nodes.start + pair / plan.samples(), pair % plan.samples());
-                    let edges = group.gather(h, x, sample);
+                    let (x, sample, edges) = along.collect(seen, nodes.start, pair);
                     let z = Matrix::new(&z_gradient[pair * d * width..(pair + 1) * d * width], d, width);
                     // Share of the features: differences (edges x d) times dZ (d x features).
-                    let mut shares = std::mem::take(&mut group.z);
                     shares.resize(edges * width, T::ZERO);
-                    gemm(&mut shares, T::ZERO, T::ONE, Matrix::new(&group.differences, edges, d), z);
+                    gemm(shares, T::ZERO, T::ONE, Matrix::new(&along.differences, edges, d), z);
                     // Sent along each edge: w (dZ phi + ds).
-                    let mut back = std::mem::take(&mut group.s);
-                    back.clear();
-                    for _ in 0..edges {
-                        back.extend_from_slice(&s_gradient[pair * d..(pair + 1) * d]);
-                    }
-                    gemm(&mut back, T::ONE, T::ONE, Matrix::new(&group.gathered, edges, width), z.t());
+                    back.resize(edges * d, T::ZERO);
+                    set_rows(back, &s_gradient[pair * d..(pair + 1) * d]);
+                    gemm(back, T::ONE, T::ONE, Matrix::new(&along.features, edges, width), z.t());
                     let first = plan.graph.offsets()[x];
-                    for edge in 0..edges {
+                    for (edge, (share, back)) in shares.chunks_exact(width).zip(back.chunks_exact(d)).enumerate() {
                         let row = plan.rows.slot(first + edge, sample) - first_slot;
-                        add_rows(
-                            &mut features[row * width..(row + 1) * width],
-                            &shares[edge * width..(edge + 1) * width],
-                        );
+                        add_rows(&mut features[row * width..(row + 1) * width], share);
                         let weight = T::of(plan.graph.weights()[first + edge]);
                         let to = (first + edge - first_edge) * node + sample * d;
-                        for (s, &b) in sent[to..to + d].iter_mut().zip(&back[edge * d..(edge + 1) * d]) {
+                        for (s, &b) in sent[to..to + d].iter_mut().zip(back) {
                             *s = weight * b;
                         }
                     }
-                    (group.z, group.s) = (shares, back);
                 }
             }
             sum
         })
         .collect();
-    for sum in &sums {
-        add_rows(last_layer, sum);
-    }
+    sums.iter().for_each(|sum| add_rows(last_layer_gradient, sum));
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::{Gradients, Inputs, Saved, last_layer, last_layer::Layout, reaction_of};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, add_rows, gemm, mask, relu, vectorised};
+use crate::linalg::{Matrix, Real, add_rows, gemm, mask, relu, set_rows, sum_rows, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 
@@ -16,14 +16,12 @@ const PIECE: usize = 125;
 pub(crate) fn assemble<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T]) -> Vec<T> {
     let d = plan.width;
     let size = plan.nodes() * d;
-    let difference = T::of(plan.update.difference());
+    let difference = T::of(plan.update.carry());
     let sign = T::of(plan.update.reaction_sign());
     let mut matrix = vec![T::ZERO; size * size];
     matrix.par_chunks_mut(d * size).enumerate().for_each(|(x, rows)| {
-        for (i, row) in reaction_of(plan, reaction, x).chunks_exact(d).enumerate() {
-            for (j, &r) in row.iter().enumerate() {
-                rows[i * size + x * d + j] += sign * r;
-            }
+        for (entry, &r) in reaction_of(plan, reaction, x).iter().enumerate() {
+            rows[entry / d * size + x * d + entry % d] += sign * r;
         }
         let first = plan.graph.offsets()[x];
         for (e, (y, weight)) in plan.graph.row(x).enumerate() {
@@ -74,9 +72,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
             for layer in 0..plan.depth {
                 let (before, after) = states.split_at_mut((layer + 1) * length);
                 let (h, next) = (&before[layer * length..], &mut after[..length]);
-                for row in next.chunks_exact_mut(size) {
-                    row.copy_from_slice(&source);
-                }
+                set_rows(next, &source);
                 let h = Matrix::new(h, length / size, size);
                 gemm(next, T::ONE, T::ONE, h, Matrix::new(&matrix, size, size).t());
                 if plan.update.activates(layer, plan.depth) {
@@ -115,16 +111,9 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
             }
             let mut matrix = vec![T::ZERO; size * size];
             let rows = plan.depth * samples;
-            gemm(
-                &mut matrix,
-                T::ZERO,
-                step,
-                Matrix::new(&adjoints, rows, size).t(),
-                Matrix::new(&states[..plan.depth * length], rows, size),
-            );
-            let mut source = vec![T::ZERO; size];
-            add_rows(&mut source, &adjoints);
-            (matrix, source)
+            let states = Matrix::new(&states[..plan.depth * length], rows, size);
+            gemm(&mut matrix, T::ZERO, step, Matrix::new(&adjoints, rows, size).t(), states);
+            (matrix, sum_rows(&adjoints, size))
         })
         .collect();
     let mut matrix = vec![T::ZERO; size * size];
@@ -136,25 +125,22 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
     source.iter_mut().for_each(|value| *value = step * *value);
     let (blocks, reaction) = disassemble(plan, &matrix, inputs.reaction.len());
     let (features, last_layer) = last_layer::backward(plan, &inputs, &blocks);
-    Gradients { initial, features, last_layer, reaction, source }
+    [initial, features, last_layer, reaction, source]
 }
 
 /// The transpose of [`assemble`]: derivatives of A to those of the blocks and of R.
 fn disassemble<T: Real>(plan: &Plan, matrix: &[T], reaction_length: usize) -> (Vec<T>, Vec<T>) {
     let d = plan.width;
     let size = plan.nodes() * d;
-    let difference = T::of(plan.update.difference());
+    let difference = T::of(plan.update.carry());
     let sign = T::of(plan.update.reaction_sign());
     let mut blocks = vec![T::ZERO; plan.edges() * d * d];
     let mut reaction = vec![T::ZERO; reaction_length];
     for x in 0..plan.nodes() {
         let at = |y: usize, i: usize, j: usize| matrix[(x * d + i) * size + y * d + j];
         let start = if reaction_length == d * d { 0 } else { x * d * d };
-        let own = &mut reaction[start..start + d * d];
-        for i in 0..d {
-            for j in 0..d {
-                own[i * d + j] += sign * at(x, i, j);
-            }
+        for (entry, r) in reaction[start..start + d * d].iter_mut().enumerate() {
+            *r += sign * at(x, entry / d, entry % d);
         }
         let first = plan.graph.offsets()[x];
         for (e, (y, weight)) in plan.graph.row(x).enumerate() {

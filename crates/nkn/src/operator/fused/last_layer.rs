@@ -6,7 +6,7 @@
 //! gathered tile by tile of the outputs so that it stays in the second-level cache.
 
 use super::{Inputs, feature_width};
-use crate::kernel::Active;
+use crate::kernel::{Active, Compact};
 use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_parallel, gemm_strided, transpose, vectorised};
 use crate::operator::plan::Plan;
@@ -18,47 +18,20 @@ const BLOCK: usize = 256;
 /// Outputs of a tile.
 const TILE: usize = 256;
 
-/// The active features of a block of rows, and a last column of ones that stands for the bias.
-struct Piece<T: Real> {
-    rows: Range<usize>,
-    active: Active,
-    values: Buffer<T>,
+/// The active features of a block of rows.
+fn piece<T: Real>(plan: &Plan, features: &[T], width: usize) -> Compact<T> {
+    let active = if plan.purpose.rectified { Active::of(features, width) } else { Active::all(width) };
+    Compact::with_ones(active, features, width)
 }
 
-impl<T: Real> Piece<T> {
-    fn new(plan: &Plan, features: &[T], width: usize, rows: Range<usize>) -> Self {
-        let own = &features[rows.start * width..rows.end * width];
-        let active = if plan.rectified { Active::of(own, width) } else { Active::all(width) };
-        let mut values = Buffer::any(rows.len() * (active.len() + 1));
-        for (to, from) in values.chunks_exact_mut(active.len() + 1).zip(own.chunks_exact(width)) {
-            let (ones, to) = to.split_last_mut().expect("a column of ones");
-            *ones = T::ONE;
-            active.pick(from, to);
-        }
-        Self { rows, active, values }
+/// The active rows of the transposed weight on a tile of its columns, and the bias below them.
+fn active_weight<T: Real>(active: &Active, transposed: &[T], bias: &[T], tile: &Range<usize>) -> Buffer<T> {
+    let mut result = Buffer::any((active.len() + 1) * tile.len());
+    let rows = active.columns().map(|row| &transposed[row * bias.len()..(row + 1) * bias.len()]);
+    for (to, from) in result.chunks_exact_mut(tile.len()).zip(rows.chain([bias])) {
+        to.copy_from_slice(&from[tile.clone()]);
     }
-
-    fn all(plan: &Plan, features: &[T], width: usize) -> Vec<Self> {
-        let rows = plan.kernel_rows();
-        let starts: Vec<usize> = (0..rows).step_by(BLOCK).collect();
-        let piece = |&start: &usize| Self::new(plan, features, width, start..rows.min(start + BLOCK));
-        starts.par_iter().map(piece).collect()
-    }
-
-    /// With the column of ones.
-    fn matrix(&self) -> Matrix<'_, T> {
-        Matrix::new(&self.values, self.rows.len(), self.active.len() + 1)
-    }
-
-    /// The active rows of the transposed weight on a tile of its columns, and the bias below them.
-    fn weight(&self, transposed: &[T], bias: &[T], tile: &Range<usize>) -> Buffer<T> {
-        let mut result = Buffer::any((self.active.len() + 1) * tile.len());
-        let rows = self.active.columns().map(|row| &transposed[row * bias.len()..(row + 1) * bias.len()]);
-        for (to, from) in result.chunks_exact_mut(tile.len()).zip(rows.chain([bias])) {
-            to.copy_from_slice(&from[tile.clone()]);
-        }
-        result
-    }
+    result
 }
 
 fn tiles(size: usize) -> impl Iterator<Item = Range<usize>> {
@@ -76,7 +49,7 @@ pub(super) enum Layout {
 
 impl Layout {
     /// Where output number `output` of the last layer goes.
-    fn place(self, output: usize, d: usize) -> usize {
+    pub(super) fn place(self, output: usize, d: usize) -> usize {
         match self {
             Layout::Rows => output,
             Layout::Columns => output % d * d + output / d,
@@ -109,15 +82,16 @@ pub(super) fn forward<T: Real>(plan: &Plan, inputs: &Inputs<T>, layout: Layout) 
         arranged[layout.place(output, plan.width)] = value;
     }
     let bias = &arranged[..];
-    blocks.par_chunks_mut(BLOCK * size).enumerate().for_each(|(index, blocks)| {
-        let start = index * BLOCK;
-        let piece = Piece::new(plan, inputs.features, width, start..start + blocks.len() / size);
-        for tile in tiles(size) {
-            let weight = piece.weight(&transposed, bias, &tile);
-            let weight = Matrix::new(&weight, piece.active.len() + 1, tile.len());
-            gemm_strided(&mut blocks[tile.start..], size, T::ZERO, T::ONE, piece.matrix(), weight);
-        }
-    });
+    blocks.par_chunks_mut(BLOCK * size).zip(inputs.features.par_chunks(BLOCK * width)).for_each(
+        |(blocks, features)| {
+            let piece = piece(plan, features, width);
+            for tile in tiles(size) {
+                let weight = active_weight(&piece.active, &transposed, bias, &tile);
+                let weight = Matrix::new(&weight, piece.columns, tile.len());
+                gemm_strided(&mut blocks[tile.start..], size, T::ZERO, T::ONE, piece.matrix(), weight);
+            }
+        },
+    );
     blocks
 }
 
@@ -133,18 +107,20 @@ pub(super) fn backward<T: Real>(plan: &Plan, inputs: &Inputs<T>, blocks: &[T]) -
         scalar_backward(blocks, inputs.features, weight, &mut features, &mut last_layer);
         return (features, last_layer);
     }
-    let pieces = Piece::all(plan, inputs.features, width);
+    let pieces: Vec<Compact<T>> =
+        inputs.features.par_chunks(BLOCK * width).map(|features| piece(plan, features, width)).collect();
+    let of_piece = |index: usize, tile: &Range<usize>| {
+        Matrix::strided(&blocks[index * BLOCK * size + tile.start..], pieces[index].rows, tile.len(), size)
+    };
     let transposed = transposed(weight, plan.width, width, Layout::Rows);
-    features.par_chunks_mut(BLOCK * width).zip(&pieces).for_each(|(features, piece)| {
+    features.par_chunks_mut(BLOCK * width).zip(&pieces).enumerate().for_each(|(index, (features, piece))| {
         let count = piece.active.len();
-        let mut sum = Buffer::any(piece.rows.len() * count);
+        let mut sum = Buffer::any(piece.rows * count);
         for tile in tiles(size) {
-            let weight = piece.weight(&transposed, bias, &tile);
+            let weight = active_weight(&piece.active, &transposed, bias, &tile);
             let weight = Matrix::new(&weight, count, tile.len());
-            let own =
-                Matrix::strided(&blocks[piece.rows.start * size + tile.start..], piece.rows.len(), tile.len(), size);
             let keep = if tile.start == 0 { T::ZERO } else { T::ONE };
-            gemm(&mut sum, keep, T::ONE, own, weight.t());
+            gemm(&mut sum, keep, T::ONE, of_piece(index, &tile), weight.t());
         }
         for (to, from) in features.chunks_exact_mut(width).zip(sum.chunks_exact(count.max(1))) {
             piece.active.add_to(from, to);
@@ -152,17 +128,14 @@ pub(super) fn backward<T: Real>(plan: &Plan, inputs: &Inputs<T>, blocks: &[T]) -
     });
     let (weight_gradient, bias_gradient) = last_layer.split_at_mut(size * width);
     let tile_gradients = weight_gradient.par_chunks_mut(TILE * width).zip(bias_gradient.par_chunks_mut(TILE));
-    tile_gradients.enumerate().for_each(|(index, (weight_gradient, bias_gradient))| {
-        let outputs = bias_gradient.len();
+    tile_gradients.zip_eq(tiles(size).collect::<Vec<_>>()).for_each(|((weight_gradient, bias_gradient), tile)| {
+        let outputs = tile.len();
         let mut sum = Buffer::any(width * outputs);
         sum.fill(T::ZERO);
-        for piece in &pieces {
-            let count = piece.active.len() + 1;
-            let start = piece.rows.start * size + index * TILE;
-            let own = Matrix::strided(&blocks[start..], piece.rows.len(), outputs, size);
-            let mut products = Buffer::any(count * outputs);
-            gemm(&mut products, T::ZERO, T::ONE, piece.matrix().t(), own);
-            let (products, bias) = products.split_at((count - 1) * outputs);
+        for (index, piece) in pieces.iter().enumerate() {
+            let mut products = Buffer::any(piece.columns * outputs);
+            gemm(&mut products, T::ZERO, T::ONE, piece.matrix().t(), of_piece(index, &tile));
+            let (products, bias) = products.split_at(piece.active.len() * outputs);
             piece.active.add_rows_to(products, &mut sum);
             add_rows(bias_gradient, bias);
         }
@@ -201,9 +174,5 @@ fn scalar_backward<T: Real>(
             sum
         })
         .collect();
-    for sum in sums {
-        for (total, part) in last_layer.iter_mut().zip(sum) {
-            *total += part;
-        }
-    }
+    add_rows(last_layer, &sums.concat());
 }

@@ -9,7 +9,7 @@ pub(super) mod streamed;
 
 use super::plan::{Order, Plan};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Real, add_rows, copied, copy_into, mask, swap_leading, vectorised};
+use crate::linalg::{Real, copied, copy_into, mask, sum_rows, swap_leading, vectorised};
 use std::borrow::Cow;
 
 /// The numbers that an evolution works on, in the layouts of the operation's documentation.
@@ -34,14 +34,8 @@ impl<'a, T> Inputs<'a, T> {
     }
 }
 
-/// Derivatives with respect to each of [`Inputs`].
-pub struct Gradients<T> {
-    pub initial: Vec<T>,
-    pub features: Vec<T>,
-    pub last_layer: Vec<T>,
-    pub reaction: Vec<T>,
-    pub source: Vec<T>,
-}
+/// Derivatives with respect to each of [`Inputs`], in their order.
+pub type Gradients<T> = [Vec<T>; 5];
 
 /// What the forward pass leaves for the backward pass.
 #[derive(Debug)]
@@ -123,9 +117,7 @@ fn by_node_or_shared<T: Real>(plan: &Plan, gradients: Vec<T>, length: usize) -> 
     if length != plan.width * plan.width {
         return gradients;
     }
-    let mut sum = vec![T::ZERO; length];
-    add_rows(&mut sum, &gradients);
-    sum
+    sum_rows(&gradients, length)
 }
 
 /// What a layer's adjoint is made of: the step times the derivative with respect to its output, before the activation.
@@ -143,7 +135,7 @@ fn scaled_adjoint<T: Real>(plan: &Plan, layer: usize, states: &[T], adjoint: &[T
 
 /// Values in the plan's layout as nodes x samples x d.
 fn nodes_first<'a, T: Real>(plan: &Plan, values: &'a [T]) -> Cow<'a, [T]> {
-    if plan.nodes_first {
+    if plan.purpose.nodes_first {
         return Cow::Borrowed(values);
     }
     Cow::Owned(swap_leading(values, plan.samples(), plan.nodes(), plan.width))
@@ -151,7 +143,7 @@ fn nodes_first<'a, T: Real>(plan: &Plan, values: &'a [T]) -> Cow<'a, [T]> {
 
 /// The other way.
 fn from_nodes_first<T: Real>(plan: &Plan, values: &[T]) -> Vec<T> {
-    if plan.nodes_first {
+    if plan.purpose.nodes_first {
         return copied(values);
     }
     swap_leading(values, plan.nodes(), plan.samples(), plan.width)
@@ -159,11 +151,6 @@ fn from_nodes_first<T: Real>(plan: &Plan, values: &[T]) -> Vec<T> {
 
 /// An array of `length` numbers per edge, cut by target.
 fn pieces<'a, T>(plan: &Plan, mut values: &'a mut [T], length: usize) -> Vec<&'a mut [T]> {
-    let mut pieces = Vec::with_capacity(plan.nodes());
-    for row in plan.graph.offsets().windows(2) {
-        let (own, rest) = values.split_at_mut((row[1] - row[0]) * length);
-        pieces.push(own);
-        values = rest;
-    }
-    pieces
+    let rows = plan.graph.offsets().windows(2);
+    rows.map(|row| values.split_off_mut(..(row[1] - row[0]) * length).expect("as long as the edges")).collect()
 }

@@ -7,19 +7,11 @@
 use super::last_layer::{self, Layout};
 use super::{Gradients, Inputs, Saved, States, by_node_or_shared, from_nodes_first, nodes_first, reaction_of};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::gathered::{Merged, Sizes, Term, gather, gather_two};
+use crate::linalg::gathered::{ByTwo, Sizes, Term, gather};
 use crate::linalg::outer::{Pair, Triple, outer, outer_three};
-use crate::linalg::{Real, add_rows, copy_into, mask, relu, transposed_blocks, vectorised};
+use crate::linalg::{Real, copy_into, mask, relu, set_rows, sum_rows, transposed_blocks, vectorised};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
-
-/// Whether entry (i, j) of a block is at i d + j, or at j d + i.
-fn place(layout: Layout, d: usize, i: usize, j: usize) -> usize {
-    match layout {
-        Layout::Rows => i * d + j,
-        Layout::Columns => j * d + i,
-    }
-}
 
 /// The blocks K (one per edge) become `step w K`.
 fn scale_blocks<T: Real>(plan: &Plan, blocks: &mut [T]) {
@@ -33,25 +25,23 @@ fn scale_blocks<T: Real>(plan: &Plan, blocks: &mut [T]) {
 /// The diagonal blocks of carry + step A, from the scaled blocks of the edges.
 fn diagonal<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T], layout: Layout) -> Buffer<T> {
     let d = plan.width;
-    let (carry, difference) = (T::of(plan.update.carry()), T::of(plan.update.difference()));
+    let carry = T::of(plan.update.carry());
     let factor = T::of(plan.update.step() * plan.update.reaction_sign());
     let mut result = Buffer::any(plan.nodes() * d * d);
     result.par_chunks_mut(d * d).enumerate().for_each(|(x, own)| {
         let reaction = reaction_of(plan, reaction, x);
-        for i in 0..d {
-            for j in 0..d {
-                let identity = if i == j { carry } else { T::ZERO };
-                own[place(layout, d, i, j)] = identity + factor * reaction[i * d + j];
-            }
+        for (entry, &reaction) in reaction.iter().enumerate() {
+            let identity = if entry / d == entry % d { carry } else { T::ZERO };
+            own[layout.place(entry, d)] = identity + factor * reaction;
         }
-        if difference == T::ZERO {
+        if carry == T::ZERO {
             return;
         }
         let edges = plan.graph.offsets()[x]..plan.graph.offsets()[x + 1];
         vectorised!({
             for block in blocks[edges.start * d * d..edges.end * d * d].chunks_exact(d * d) {
                 for (o, &b) in own.iter_mut().zip(block) {
-                    *o -= difference * b;
+                    *o -= carry * b;
                 }
             }
         });
@@ -75,25 +65,14 @@ fn by_two<T: Real>(
     let d = plan.width;
     let node = plan.samples() * d;
     let sizes = sizes(plan);
-    let scratch = || (Vec::new(), Vec::new(), Merged::default());
-    result.par_chunks_mut(2 * node).enumerate().for_each_init(scratch, |(first, second, merged), (pair, result)| {
+    result.par_chunks_mut(2 * node).enumerate().for_each_init(ByTwo::default, |by_two, (pair, result)| {
         let x = 2 * pair;
-        for row in result.chunks_exact_mut(d) {
-            row.copy_from_slice(start);
-        }
+        set_rows(result, start);
         for (offset, result) in result.chunks_exact_mut(node).enumerate() {
             let own = Term { states: (x + offset) * node, block: (x + offset) * d * d };
             gather(sizes, &[own], states, diagonal, result);
         }
-        first.clear();
-        terms(x, first);
-        let (own, other) = result.split_at_mut(node);
-        if other.is_empty() {
-            return gather(sizes, first, states, blocks, own);
-        }
-        second.clear();
-        terms(x + 1, second);
-        gather_two(sizes, [first, second], states, blocks, [own, other], merged);
+        by_two.gather(sizes, states, blocks, result, |offset, list| terms(x + offset, list));
     });
 }
 
@@ -153,11 +132,10 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
     let scaled = &adjoints[length..];
     let (blocks, reaction) = block_gradients(plan, states, scaled, inputs.reaction.len());
     let (features, last_layer) = last_layer::backward(plan, &inputs, &blocks);
-    let mut source = vec![T::ZERO; d];
-    add_rows(&mut source, scaled);
+    let mut source = sum_rows(scaled, d);
     let step = T::of(plan.update.step());
     source.iter_mut().for_each(|value| *value = step * *value);
-    Gradients { initial: from_nodes_first(plan, &adjoints[..length]), features, last_layer, reaction, source }
+    [from_nodes_first(plan, &adjoints[..length]), features, last_layer, reaction, source]
 }
 
 /// Derivatives of the kernel's blocks and of R.
@@ -166,7 +144,7 @@ fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T], reaction_le
     let node = plan.samples() * plan.width;
     let length = plan.nodes() * node;
     let step = plan.update.step();
-    let difference = T::of(plan.update.difference());
+    let difference = T::of(plan.update.carry());
     let sign = T::of(step * plan.update.reaction_sign());
     let place = |layer: usize, node_number: usize| layer * length + node_number * node;
     let mut blocks = Buffer::any(plan.edges() * size);

@@ -1,74 +1,30 @@
-//! Prediction features first, for kernels that are too many to be formed: K is linear in the kernel network's last hidden layer phi,
-//! K_ij = sum_p W_ijp phi_p + b_ij, so
+//! Prediction features first, as [`contracted`](super::contracted) derives it, for kernels that are too many to be formed.
 //!
-//! sum_y w K (h(y) - h(x)) = W Z + b s  with  Z_pj = sum_y w phi_p (h_j(y) - h_j(x)),  s_j = sum_y w (h_j(y) - h_j(x)),
-//!
-//! and W is applied once per node and sample instead of once per kernel row. Nodes go through in groups. The features of a
-//! group are evaluated for the group alone, without the units that are off on all of it; they are kept as long as the memory budget
-//! lasts, and evaluated again in every layer beyond that.
+//! Nodes go through in groups. The features of a group are evaluated for the group alone, without the units that are off on all of it; they are
+//! kept as long as the memory budget lasts, and evaluated again in every layer beyond that.
 
 use super::last_layer::{Layout, transposed};
 use super::{States, reaction_of};
-use crate::kernel::{Active, MlpShape, evaluate};
+use crate::kernel::{Active, Compact, MlpShape, evaluate};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, gemm, relu, vectorised};
+use crate::linalg::{Matrix, Real, gemm, relu, set_rows, vectorised};
+use crate::operation::{Operation, Seen};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// (node, sample) pairs of a group: enough to make up for gathering W.
 const PAIRS: usize = 192;
 /// Kernel rows of a group: what a thread evaluates at a time.
 const ROWS: usize = 16384;
 
-/// What a prediction works on.
-#[derive(Clone, Copy)]
-pub struct Inputs<'a, T> {
-    /// samples x nodes x d.
-    pub initial: &'a [T],
+/// From h_0, all parameters of the kernel network, what it sees (one row per kernel row), R and c to h_L.
+#[derive(Debug)]
+pub struct Streamed {
+    pub plan: Arc<Plan>,
     /// The kernel network without its last layer.
-    pub hidden: &'a MlpShape,
-    /// All parameters of the kernel network, those of the last layer at the end.
-    pub kernel: &'a [T],
-    /// What the kernel network sees, one row per kernel row.
-    pub kernel_inputs: &'a [T],
-    /// nodes x d², or d² when all nodes share one matrix.
-    pub reaction: &'a [T],
-    /// d.
-    pub source: &'a [T],
-    /// Memory for features, in bytes.
-    pub budget: f64,
-}
-
-/// The features of a group's kernel rows, edge by edge: the active columns, and a last one of ones that stands for the bias.
-struct Features<T: Real> {
-    active: Active,
-    values: Buffer<T>,
-}
-
-impl<T: Real> Features<T> {
-    fn new(plan: &Plan, inputs: &Inputs<T>, nodes: &Range<usize>) -> Self {
-        let rows = plan.rows.slots(edges_of(plan, nodes));
-        let width = inputs.hidden.inputs();
-        let mut seen = Buffer::any(rows.len() * width);
-        for (to, &row) in seen.chunks_exact_mut(width).zip(rows) {
-            to.copy_from_slice(&inputs.kernel_inputs[row as usize * width..(row as usize + 1) * width]);
-        }
-        let all = evaluate(inputs.hidden, &seen, &inputs.kernel[..inputs.hidden.parameters()]);
-        let width = inputs.hidden.outputs();
-        let active = Active::of(&all, width);
-        let columns = active.len() + 1;
-        let mut values = Buffer::any(rows.len() * columns);
-        for (to, from) in values.chunks_exact_mut(columns).zip(all.chunks_exact(width)) {
-            active.pick(from, to);
-            to[columns - 1] = T::ONE;
-        }
-        Self { active, values }
-    }
-
-    fn columns(&self) -> usize {
-        self.active.len() + 1
-    }
+    pub hidden: MlpShape,
 }
 
 pub(super) fn edges_of(plan: &Plan, nodes: &Range<usize>) -> Range<usize> {
@@ -90,79 +46,90 @@ fn groups(plan: &Plan) -> Vec<Range<usize>> {
     groups
 }
 
-/// The state after the last layer, samples x nodes x d.
-pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> Vec<T> {
-    let (d, node) = (plan.width, plan.samples() * plan.width);
-    let width = inputs.hidden.outputs();
-    let (weight, bias) = inputs.kernel[inputs.hidden.parameters()..].split_at(d * d * width);
-    // Features x (j, i), so that the active part is a set of whole rows, and the bias a further one.
-    let mut matrix = transposed(weight, d, width, Layout::Columns).to_vec();
-    matrix.extend((0..d * d).map(|place| bias[place % d * d + place / d]));
-    let groups = groups(plan);
-    let held = hold(plan, &inputs, &groups);
-    let mut states = States::new(plan, inputs.initial, false);
-    for layer in 0..plan.depth {
-        let (h, next) = states.step(layer);
-        let mut pieces = Vec::with_capacity(groups.len());
-        let mut rest = next;
-        for nodes in &groups {
-            let (own, others) = rest.split_at_mut(nodes.len() * node);
-            pieces.push(own);
-            rest = others;
-        }
-        pieces.into_par_iter().with_max_len(1).enumerate().for_each(|(index, next)| {
-            let nodes = &groups[index];
-            let again;
-            let features = match held.get(index) {
-                Some(features) => features,
-                None => {
-                    again = Features::new(plan, &inputs, nodes);
-                    &again
+impl Operation<5> for Streamed {
+    type Saved<T: Real> = ();
+
+    fn forward<T: Real>(&self, [initial, kernel, seen, reaction, source]: [&[T]; 5], _: bool) -> (Vec<T>, ()) {
+        let plan = &*self.plan;
+        let (d, node) = (plan.width, plan.samples() * plan.width);
+        let width = self.hidden.outputs();
+        let (kernel, last_layer) = kernel.split_at(self.hidden.parameters());
+        let (weight, bias) = last_layer.split_at(d * d * width);
+        // Features x (j, i), so that the active part is a set of whole rows, and the bias a further one.
+        let mut matrix = transposed(weight, d, width, Layout::Columns).to_vec();
+        matrix.extend((0..d * d).map(|place| bias[place % d * d + place / d]));
+        let groups = groups(plan);
+        let held = self.hold(kernel, seen, &groups);
+        let mut states = States::new(plan, initial, false);
+        for layer in 0..plan.depth {
+            let (h, mut rest) = states.step(layer);
+            let cut = |nodes: &Range<usize>| rest.split_off_mut(..nodes.len() * node).expect("as long as the nodes");
+            let pieces: Vec<&mut [T]> = groups.iter().map(cut).collect();
+            pieces.into_par_iter().with_max_len(1).enumerate().for_each(|(index, next)| {
+                let nodes = &groups[index];
+                let again;
+                let features = match held.get(index) {
+                    Some(features) => features,
+                    None => {
+                        again = self.features(kernel, seen, nodes);
+                        &again
+                    }
+                };
+                set_rows(next, source);
+                integrate(plan, features, &matrix, nodes, h, next);
+                for (x, next) in nodes.clone().zip(next.chunks_exact_mut(node)) {
+                    finish_node(plan, reaction, x, &h[x * node..(x + 1) * node], next);
                 }
-            };
-            for row in next.chunks_exact_mut(d) {
-                row.copy_from_slice(inputs.source);
-            }
-            integrate(plan, features, &matrix, nodes, h, next);
-            for (x, next) in nodes.clone().zip(next.chunks_exact_mut(node)) {
-                finish_node(plan, inputs.reaction, x, &h[x * node..(x + 1) * node], next);
-            }
-            if plan.update.activates(layer, plan.depth) {
-                relu(next);
-            }
-        });
+                if plan.update.activates(layer, plan.depth) {
+                    relu(next);
+                }
+            });
+        }
+        (states.finish(plan).0, ())
     }
-    states.finish(plan).0
+
+    /// A prediction has none: its inputs come detached.
+    fn backward<T: Real>(&self, _: Seen<T, (), 5>) -> [Option<Vec<T>>; 5] {
+        [const { None }; 5]
+    }
 }
 
-/// The features of the first groups, as many as fit.
-fn hold<T: Real>(plan: &Plan, inputs: &Inputs<T>, groups: &[Range<usize>]) -> Vec<Features<T>> {
-    let mut held = Vec::new();
-    let mut bytes = 0.0;
-    // A few at a time: how much memory a group takes is known only afterwards.
-    for some in groups.chunks(rayon::current_num_threads().max(1)) {
-        if bytes > inputs.budget || plan.depth == 1 {
-            break;
+impl Streamed {
+    /// The features of a group's kernel rows, edge by edge.
+    fn features<T: Real>(&self, kernel: &[T], seen: &[T], nodes: &Range<usize>) -> Compact<T> {
+        let rows = self.plan.rows.slots(edges_of(&self.plan, nodes));
+        let width = self.hidden.inputs();
+        let mut own = Buffer::any(rows.len() * width);
+        for (to, &row) in own.chunks_exact_mut(width).zip(rows) {
+            to.copy_from_slice(&seen[row as usize * width..(row as usize + 1) * width]);
         }
-        let new: Vec<Features<T>> =
-            some.par_iter().with_max_len(1).map(|nodes| Features::new(plan, inputs, nodes)).collect();
-        bytes += new.iter().map(|features| (features.values.len() * size_of::<T>()) as f64).sum::<f64>();
-        held.extend(new);
+        let all = evaluate(&self.hidden, &own, kernel);
+        let width = self.hidden.outputs();
+        Compact::with_ones(Active::of(&all, width), &all, width)
     }
-    held
+
+    /// The features of the first groups, as many as fit the memory budget.
+    fn hold<T: Real>(&self, kernel: &[T], seen: &[T], groups: &[Range<usize>]) -> Vec<Compact<T>> {
+        let mut held = Vec::new();
+        let mut bytes = 0.0;
+        // A few at a time: how much memory a group takes is known only afterwards.
+        for some in groups.chunks(rayon::current_num_threads().max(1)) {
+            if bytes > self.plan.purpose.budget || self.plan.depth == 1 {
+                break;
+            }
+            let new: Vec<Compact<T>> =
+                some.par_iter().with_max_len(1).map(|nodes| self.features(kernel, seen, nodes)).collect();
+            bytes += new.iter().map(|features| (features.values.len() * size_of::<T>()) as f64).sum::<f64>();
+            held.extend(new);
+        }
+        held
+    }
 }
 
 /// Adds sum_y w K (h(y) - h(x)) at the nodes of a group.
-fn integrate<T: Real>(
-    plan: &Plan,
-    features: &Features<T>,
-    matrix: &[T],
-    nodes: &Range<usize>,
-    h: &[T],
-    next: &mut [T],
-) {
+fn integrate<T: Real>(plan: &Plan, features: &Compact<T>, matrix: &[T], nodes: &Range<usize>, h: &[T], next: &mut [T]) {
     let (d, samples) = (plan.width, plan.samples());
-    let columns = features.columns();
+    let columns = features.columns;
     let pairs = nodes.len() * samples;
     let first_slot = plan.rows.slots(0..plan.graph.offsets()[nodes.start]).len();
     let mut z = Buffer::any(pairs * columns * d);
@@ -200,7 +167,7 @@ pub(super) fn weighted_differences<T: Real>(plan: &Plan, h: &[T], x: usize, samp
     let d = plan.width;
     let node = plan.samples() * d;
     let at = |n: usize| &h[n * node + sample * d..n * node + (sample + 1) * d];
-    let difference = T::of(plan.update.difference());
+    let difference = T::of(plan.update.carry());
     result.clear();
     for (y, weight) in plan.graph.row(x) {
         let weight = T::of(weight);

@@ -2,8 +2,8 @@
 
 use crate::domain::Neighbourhood;
 use crate::engine::Engine;
-use crate::model::equation::Equation;
 use crate::model::maps::PixelMap;
+use crate::operator::Equation;
 use burn::tensor::Tensor;
 
 /// The edges of a target: their numbers, their sources, and their weights dt w in a layer.

@@ -4,8 +4,8 @@ use super::features::{AffineKernel, edges_of, sources_of};
 use super::initial::Initial;
 use super::table::{CONSTANT, ResponseTable, inputs_of};
 use crate::domain::Neighbourhood;
-use crate::model::equation::Equation;
 use crate::model::maps::{Mixture, PixelMap};
+use crate::operator::Equation;
 use burn::tensor::Tensor;
 
 /// The sums of features in the first layer.

@@ -1,9 +1,9 @@
 //! The initial state h_0(x) = P_x x + p + P_b b(x), and what a layer without its kernel leaves of it.
 
 use super::table::{CONSTANT, ResponseTable, inputs_of};
-use crate::model::equation::Equation;
 use crate::model::maps::PixelMap;
 use crate::model::nkn::pixels;
+use crate::operator::Equation;
 use burn::tensor::{Tensor, TensorData};
 
 /// What the nodes depend on before the first layer, their own pixel, and the way there from [`Initial::responses`],

@@ -96,7 +96,7 @@ pub(crate) struct ByResponses {
 
 impl ByResponses {
     pub fn new(network: &Network, graph: Arc<Graph>) -> Self {
-        let (edges, step, channels) = (&graph.plan().graph, network.step(), network.shape.channels);
+        let (edges, step, channels) = (&graph.plan.graph, network.step(), network.shape.channels);
         let (table, assemble, first) = if network.depth == 1 {
             let (table, assemble) = initial::table(edges.nodes(), channels);
             (table, assemble, None)

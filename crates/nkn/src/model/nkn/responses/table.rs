@@ -53,11 +53,7 @@ impl ResponseTable {
 
     /// Rows of d numbers, cut by node.
     pub fn by_node<'a, T>(&self, d: usize, mut values: &'a mut [T]) -> Vec<&'a mut [T]> {
-        let cut = |node| {
-            let (own, rest) = std::mem::take(&mut values).split_at_mut(self.rows_of(node).len() * d);
-            values = rest;
-            own
-        };
-        (0..self.nodes()).map(cut).collect()
+        let rows = self.starts.windows(2).map(|pair| pair[1] - pair[0]);
+        rows.map(|rows| values.split_off_mut(..rows * d).expect("as long as the rows")).collect()
     }
 }

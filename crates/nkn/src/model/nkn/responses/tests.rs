@@ -5,11 +5,11 @@ use super::table::{CONSTANT, inputs_of};
 use super::*;
 use crate::domain::{Neighbourhood, Quadrature, connect_pixels};
 use crate::engine::Engine;
-use crate::model::equation::Equation;
 use crate::model::image::{Averages, Norms};
 use crate::model::maps::Mixture;
 use crate::model::parameters::{Group, ParameterTensors};
 use crate::model::{ImageShape, Kind, ModelConfig, Parameters, Space};
+use crate::operator::Equation;
 use crate::seed::Seed;
 use burn::tensor::{DType, Device, TensorData};
 
@@ -264,7 +264,7 @@ fn whole_way(network: &Network, side: usize, by_responses: bool) -> (Vec<f64>, V
             group.values.iter().zip(0..).map(|(&v, i)| f64::from(v) + 0.05 * f64::from(i).cos()).collect();
         (group.name.clone(), variable(&values, [values.len()]))
     };
-    let parameters = ParameterTensors::new(parameters.groups.iter().map(group).collect());
+    let parameters = ParameterTensors(parameters.groups.iter().map(group).collect());
     let (averages, engine) = (Averages::new(), if by_responses { Engine::Automatic } else { Engine::Portable });
     let norms = Norms::Running(&averages);
     let pass = Pass { network, parameters: &parameters, norms, side, engine, dropout: None };
