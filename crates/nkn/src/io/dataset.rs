@@ -10,7 +10,9 @@
 
 use super::Array;
 use super::atomic::replace_atomically;
+use super::hdf5::{self, write_hdf5};
 use super::matlab;
+use super::npy::read_npy_folder;
 use super::npz::{read_npz, write_npz};
 use super::recognise::{Format, recognise};
 use crate::domain::{Domain, Grid, PointCloud};
@@ -37,18 +39,14 @@ pub enum Need {
     Inputs,
 }
 
-/// Reads a data set: NumPy's .npz, or MATLAB v5 or v7.3, whatever its name.
+/// Reads a data set: NumPy's .npz, HDF5, MATLAB v5 or v7.3, whatever its name, or a folder with an .npy file per array.
 pub fn read_dataset(path: &Path, need: Need) -> Result<Samples> {
     read_first(path, need, None)
 }
 
 /// Reads the first so many samples of a data set, or all there are.
 pub fn read_first(path: &Path, need: Need, first: Option<usize>) -> Result<Samples> {
-    let arrays = match recognise(path)? {
-        Format::Npz => read_npz(path)?,
-        Format::Matlab5 | Format::Matlab73 => matlab_arrays(path, first)?,
-        other => return Err(other.refused(path, "a data set: an .npz file, or MATLAB v5 or v7.3")),
-    };
+    let arrays = if path.is_dir() { read_npy_folder(path)? } else { file_arrays(path, first)? };
     let samples = assemble(path, arrays)?;
     if need == Need::Output && samples.output_name().is_none() {
         let found: Vec<String> = samples.fields().iter().map(|field| format!("`{}`", field.name)).collect();
@@ -61,9 +59,18 @@ pub fn read_first(path: &Path, need: Need, first: Option<usize>) -> Result<Sampl
     })
 }
 
-/// The arrays of real numbers of a MATLAB file, under our names; all samples or the first so many.
-fn matlab_arrays(path: &Path, first: Option<usize>) -> Result<Vec<Array>> {
-    let mut file = matlab::open(path)?;
+/// The arrays of a file; all samples or at least the first so many.
+fn file_arrays(path: &Path, first: Option<usize>) -> Result<Vec<Array>> {
+    match recognise(path)? {
+        Format::Npz => read_npz(path),
+        Format::Matlab5 | Format::Matlab73 => real_arrays(matlab::open(path)?, first),
+        Format::Hdf5 => real_arrays(hdf5::open(path)?, first),
+        other => Err(other.refused(path, "a data set: an .npz file, HDF5, or MATLAB v5 or v7.3")),
+    }
+}
+
+/// The arrays of real numbers of a file, under our names; all samples or the first so many.
+fn real_arrays(mut file: Box<dyn matlab::Contents>, first: Option<usize>) -> Result<Vec<Array>> {
     let variables = file.variables().to_vec();
     let mut arrays = Vec::new();
     for (index, variable) in variables.iter().enumerate() {
@@ -189,7 +196,7 @@ fn in_file(path: &Path) -> impl FnOnce(Error) -> Error {
     }
 }
 
-/// Writes samples as an .npz file, the output under the name `u`.
+/// Writes samples as an HDF5 file if the path ends with `.h5`, otherwise as an .npz file; the output under the name `u`.
 ///
 /// The file appears under its name only when it is complete and on the disk.
 pub fn write_dataset(path: &Path, samples: &Samples) -> Result<()> {
@@ -221,7 +228,8 @@ pub fn write_dataset(path: &Path, samples: &Samples) -> Result<()> {
     if let Ok(output) = samples.output_values() {
         arrays.push((OUTPUT, shape, output));
     }
-    replace_atomically(path, |file| write_npz(file, arrays))
+    let is_hdf5 = path.extension().is_some_and(|extension| extension == "h5");
+    replace_atomically(path, |file| if is_hdf5 { write_hdf5(file, arrays) } else { write_npz(file, arrays) })
 }
 
 #[cfg(test)]
