@@ -6,6 +6,8 @@
 //! | data sets in groups | named `group/name` |
 //! | texts, complex numbers, floats of 2 bytes, references | listed, not read |
 //! | storage in one piece or in chunks, with gzip, LZF, shuffle or checksums | yes |
+//! | chunks in the layouts that are new in HDF5 2.0 (h5py's `libver="latest"`) | refused, with what to do |
+//! | symbolic links in groups of HDF5's first form | the file is refused, with what to do |
 //! | MATLAB v7.3 that has lost its header | by MATLAB's attributes, with the first index running fastest |
 //!
 //! A data set is read in portions of 32 MB, or of as many rows as a chunk is high, and memory is asked for as they come.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::fs;
 use tempfile::{NamedTempFile, tempdir};
 
-const PLAIN: [&str; 3] = ["plain.h5", "plain_latest_gzip.h5", "plain_latest_lzf.h5"];
+const PLAIN: [&str; 3] = ["plain.h5", "plain_v110_gzip.h5", "plain_v110_lzf.h5"];
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -47,14 +47,15 @@ fn expected(name: &str) -> Array {
 
 #[test]
 fn every_type_and_storage_is_read() {
-    let names = ["big", "byte", "empty", "flag", "group/deep/wide", "long", "narrow", "scalar", "short", "wide"];
+    let names =
+        ["big", "byte", "empty", "flag", "group/deep/wide", "long", "narrow", "packed", "scalar", "short", "wide"];
     for file in PLAIN {
         let mut arrays = read_all(&fixture(file), None).unwrap();
         arrays.sort_by(|a, b| a.name.cmp(&b.name));
         assert_eq!(arrays, names.map(expected), "{file}");
         let list = open(&fixture(file)).unwrap().variables().to_vec();
         let others = list.iter().filter(|variable| !variable.is_real()).count();
-        assert_eq!((others, list.len()), (3, 13), "text, complex and half are listed");
+        assert_eq!((others, list.len()), (3, 14), "text, complex and half are listed");
     }
 }
 
@@ -77,6 +78,12 @@ fn matlab_is_told_by_its_attributes() {
     let arrays = read_all(&fixture("headless_matlab.h5"), None).unwrap();
     let values = vec![0.0, 3.0, 1.0, 4.0, 2.0, 5.0];
     assert_eq!(arrays, [Array { name: "u".into(), shape: vec![3, 2], values }]);
+}
+
+#[test]
+fn the_newest_layouts_are_refused_with_a_way_out() {
+    let message = message(read_all(&fixture("latest_chunked.h5"), None));
+    assert!(message.contains("latest_chunked.h5: variable `u`") && message.contains("h5py"), "{message}");
 }
 
 #[test]

@@ -46,9 +46,10 @@ pub(super) fn decode(path: &Path, content: &[u8]) -> Result<Mesh> {
 /// A number of points or cells.
 fn count(document: &Document, name: &str) -> Result<usize> {
     let given = document.piece.get(name).map_or("", String::as_str);
-    given.trim().parse().map_err(|_| {
-        Error::file(document.path, format!("has the {name} `{given}`, expected a whole number"), DAMAGED)
-    })
+    given
+        .trim()
+        .parse()
+        .map_err(|_| Error::file(document.path, format!("has the {name} `{given}`, expected a whole number"), DAMAGED))
 }
 
 /// The arrays of numbers at points; other arrays are passed over.

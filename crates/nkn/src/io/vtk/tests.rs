@@ -47,7 +47,11 @@ fn grid() -> Mesh {
 fn what_other_programs_write_is_read() {
     let names = ["mesh_meshio_ascii", "mesh_meshio_zlib", "mesh_vtk_raw", "mesh_vtk_raw_zlib_big"];
     for name in names {
-        assert_eq!(read_mesh(&fixture(name).with_extension("vtu")).unwrap(), two_triangles_and_a_quadrangle(), "{name}");
+        assert_eq!(
+            read_mesh(&fixture(name).with_extension("vtu")).unwrap(),
+            two_triangles_and_a_quadrangle(),
+            "{name}"
+        );
     }
     for name in ["grid_vtk_base64_zlib", "grid_vtk_binary_big"] {
         assert_eq!(read_mesh(&fixture(name).with_extension("vti")).unwrap(), grid(), "{name}");
@@ -166,7 +170,15 @@ fn any_fields(count: usize) -> impl Strategy<Value = Vec<PointData>> {
 
 fn any_mesh() -> impl Strategy<Value = Mesh> {
     (1usize..20, prop::collection::vec((0usize..9, any::<u8>()), 0..6)).prop_flat_map(|(count, cells)| {
-        let offsets: Vec<i64> = cells.iter().scan(0, |end, cell| Some(*{ *end += cell.0 as i64; end })).collect();
+        let offsets: Vec<i64> = cells
+            .iter()
+            .scan(0, |end, cell| {
+                Some(*{
+                    *end += cell.0 as i64;
+                    end
+                })
+            })
+            .collect();
         let types: Vec<u8> = cells.iter().map(|cell| cell.1).collect();
         let length = offsets.last().map_or(0, |end| *end as usize);
         let connectivity = prop::collection::vec(0..count as i64, length);

@@ -53,7 +53,11 @@ fn lies_are_found_and_named() {
         ("NumberOfPoints=\"6\"", "NumberOfPoints=\"-6\"", "NumberOfPoints `-6`"),
         ("NumberOfPoints=\"6\"", "NumberOfPoints=\"5\"", "has 6 numbers, expected 5"),
         ("NumberOfCells=\"3\"", "NumberOfCells=\"4\"", "types of 3 cells, expected 4"),
-        ("Name=\"u\"", "Name=\"u\" NumberOfComponents=\"0\"", "array `u` in PointData has 6 numbers, expected a possible"),
+        (
+            "Name=\"u\"",
+            "Name=\"u\" NumberOfComponents=\"0\"",
+            "array `u` in PointData has 6 numbers, expected a possible",
+        ),
         ("Name=\"u\"", "Name=\"u\" NumberOfComponents=\"9223372036854775807\"", "expected a possible number"),
         ("Name=\"v\"", "Name=\"u\"", "two arrays of point data with the name `u`"),
         ("type=\"UnstructuredGrid\"", "type=\"PolyData\"", "of the kind `PolyData`"),

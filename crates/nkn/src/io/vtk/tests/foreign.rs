@@ -58,7 +58,11 @@ impl Form {
     /// An array's lengths, and what follows them.
     fn pack(&self, bytes: &[u8]) -> [Vec<u8>; 2] {
         let length = |length: usize| {
-            if self.wide { self.number((length as u64).to_le_bytes()) } else { self.number((length as u32).to_le_bytes()) }
+            if self.wide {
+                self.number((length as u64).to_le_bytes())
+            } else {
+                self.number((length as u32).to_le_bytes())
+            }
         };
         let Some(block) = self.block else { return [length(bytes.len()), bytes.to_vec()] };
         let packed: Vec<Vec<u8>> = bytes
