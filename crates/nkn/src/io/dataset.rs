@@ -3,7 +3,9 @@
 use super::Array;
 use super::assemble::{PLACES, assemble};
 use super::atomic::replace_atomically;
+use super::hdf5::{self, write_hdf5};
 use super::matlab;
+use super::npy::read_npy_folder;
 use super::npz::{read_npz, write_npz};
 use super::recognise::{Format, recognise};
 use crate::domain::Domain;
@@ -25,19 +27,15 @@ pub enum Need {
     Inputs,
 }
 
-/// Reads a data set: NumPy's .npz, or MATLAB v5 or v7.3, whatever its name. Arrays of these names are the outputs; without
-/// names, `u` is.
+/// Reads a data set: NumPy's .npz, HDF5, MATLAB v5 or v7.3, whatever its name, or a folder with an .npy file per array. Arrays of
+/// these names are the outputs; without names, `u` is.
 pub fn read_dataset(path: &Path, need: Need, outputs: &[String]) -> Result<Samples> {
     read_first(path, need, outputs, None)
 }
 
 /// Reads the first so many samples of a data set, or all there are.
 pub fn read_first(path: &Path, need: Need, outputs: &[String], first: Option<usize>) -> Result<Samples> {
-    let arrays = match recognise(path)? {
-        Format::Npz => read_npz(path)?,
-        Format::Matlab5 | Format::Matlab73 => matlab_arrays(path, first)?,
-        other => return Err(other.refused(path, "a data set: an .npz file, or MATLAB v5 or v7.3")),
-    };
+    let arrays = if path.is_dir() { read_npy_folder(path)? } else { file_arrays(path, first)? };
     let usual = ["u".to_string()];
     let outputs = if outputs.is_empty() { &usual[..] } else { outputs };
     let samples = assemble(path, arrays, outputs)?;
@@ -55,10 +53,21 @@ pub fn read_first(path: &Path, need: Need, outputs: &[String], first: Option<usi
     })
 }
 
-/// The arrays of real numbers of a MATLAB file, under our names; all samples or the first so many.
-fn matlab_arrays(path: &Path, first: Option<usize>) -> Result<Vec<Array>> {
-    let mut file = matlab::open(path)?;
+/// The arrays of a file; all samples or at least the first so many.
+fn file_arrays(path: &Path, first: Option<usize>) -> Result<Vec<Array>> {
+    match recognise(path)? {
+        Format::Npz => read_npz(path),
+        Format::Matlab5 | Format::Matlab73 => real_arrays(matlab::open(path)?, first),
+        Format::Hdf5 => real_arrays(hdf5::open(path)?, first),
+        other => Err(other.refused(path, "a data set: an .npz file, HDF5, or MATLAB v5 or v7.3")),
+    }
+}
+
+/// The arrays of real numbers of a file, under our names; all samples or the first so many.
+fn real_arrays(mut file: Box<dyn matlab::Contents>, first: Option<usize>) -> Result<Vec<Array>> {
     let variables = file.variables().to_vec();
+    // Of stacked samples the first rows are not the first samples.
+    let first = first.filter(|_| variables.iter().all(|variable| variable.name != "offsets"));
     let mut arrays = Vec::new();
     for (index, variable) in variables.iter().enumerate() {
         let name = variable.name.as_str();
@@ -75,7 +84,7 @@ fn matlab_arrays(path: &Path, first: Option<usize>) -> Result<Vec<Array>> {
     Ok(arrays)
 }
 
-/// Writes samples as an .npz file, every field under its name.
+/// Writes samples as an HDF5 file if the path ends with `.h5`, otherwise as an .npz file; every field under its name.
 ///
 /// The file appears under its name only when it is complete and on the disk.
 pub fn write_dataset(path: &Path, samples: &Samples) -> Result<()> {
@@ -120,7 +129,8 @@ pub fn write_dataset(path: &Path, samples: &Samples) -> Result<()> {
         let shape = shape.iter().copied().chain(components).collect();
         arrays.push((&field.name, shape, field.values.as_slice().into()));
     }
-    replace_atomically(path, |file| write_npz(file, arrays))
+    let is_hdf5 = path.extension().is_some_and(|extension| extension == "h5");
+    replace_atomically(path, |file| if is_hdf5 { write_hdf5(file, arrays) } else { write_npz(file, arrays) })
 }
 
 #[cfg(test)]

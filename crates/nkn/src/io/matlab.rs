@@ -5,7 +5,7 @@
 //! |---|---|
 //! | double, single, int8 to int64, uint8 to uint64, logical | f64; integers beyond 2^53 are rounded |
 //! | cell, struct, char, sparse, complex, objects | listed, not read |
-//! | v4 files, HDF5 files without MATLAB's header | refused, with what to do |
+//! | v4 files | refused, with what to do |
 //! | v7.3 in the HDF5 of MATLAB up to 2008, or with the layouts that are new in HDF5 2.0 | refused, with what to do |
 //!
 //! MATLAB's first index runs fastest, in both formats; here the last one does, so A(i, j, k) of an n1 x n2 x n3 array is
@@ -16,9 +16,9 @@
 //! holds two slabs of 32 MB, or of one plane (all entries with the same last index) where that is larger; of a v7.3 file
 //! that is stored in chunks, as many planes as a chunk is high.
 
-mod reorder;
+pub(super) mod reorder;
 mod v5;
-mod v73;
+pub(super) mod v73;
 
 use super::Array;
 use super::number::Number;
@@ -29,7 +29,7 @@ use std::io::{Read, Seek};
 use std::path::Path;
 
 /// No more than this can come out of one compressed byte.
-const DEFLATE_LIMIT: u64 = 1100;
+pub(super) const DEFLATE_LIMIT: u64 = 1100;
 
 /// Smooth or piecewise constant fields are squeezed less than this, or are worth the second look.
 const PLAUSIBLE_RATIO: u64 = 16;
@@ -98,7 +98,7 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn Contents>> {
 }
 
 /// A file in which something cannot be true.
-fn damaged(path: &Path, problem: impl Into<String>) -> Error {
+pub(super) fn damaged(path: &Path, problem: impl Into<String>) -> Error {
     Error::file(path, problem, "the file is damaged: copy or download it again, or write it again")
 }
 

@@ -3,20 +3,24 @@
 mod assemble;
 mod atomic;
 mod dataset;
+mod hdf5;
 mod images;
 pub(crate) mod legacy;
 mod matlab;
 mod model_file;
+mod npy;
 mod npz;
 mod number;
 mod recognise;
 pub(crate) mod tensors;
+mod vtk;
 
 pub use atomic::write_atomically;
 pub use dataset::{Need, read_dataset, read_first, write_dataset};
 pub use images::read_images;
 pub(crate) use recognise::describe;
 pub use recognise::{Format, recognise};
+pub use vtk::{Cells, Mesh, MeshGrid, PointData, holds_meshes, read_mesh, read_meshes, write_mesh};
 
 /// One array of a file.
 #[derive(Clone, Debug, PartialEq)]

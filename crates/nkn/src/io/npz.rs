@@ -37,7 +37,7 @@ pub(super) fn read_npz(path: &Path) -> Result<Vec<Array>> {
 }
 
 /// Reads one array. Memory is asked for as the numbers come, so a header that lies about the shape gets none.
-fn read_array(path: &Path, name: String, member: &mut impl Read) -> Result<Array> {
+pub(super) fn read_array(path: &Path, name: String, member: &mut impl Read) -> Result<Array> {
     let wrong = |problem: String| damaged(path, &name, &problem);
     // Later versions are for records and can claim headers of gigabytes.
     let mut start = [0; 7];

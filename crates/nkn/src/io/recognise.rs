@@ -32,6 +32,8 @@ pub enum Format {
     Safetensors,
     /// A Python object.
     Pickle,
+    /// A mesh in VTK's XML.
+    Vtk,
     /// A web page, often one that a server sends instead of a file.
     Html,
     /// Any other text.
@@ -81,19 +83,20 @@ pub(crate) fn describe(start: &[u8]) -> String {
 
 impl Format {
     /// All formats in the order of their declaration, with their names in messages.
-    const ALL: [(Self, &'static str); 14] = [
+    const ALL: [(Self, &'static str); 15] = [
         (Self::Npz, "a zip or .npz file"),
         (Self::Npy, "a single .npy array"),
         (Self::Matlab5, "a MATLAB v5 file"),
         (Self::Matlab73, "a MATLAB v7.3 file"),
         (Self::Matlab4, "a MATLAB v4 file"),
-        (Self::Hdf5, "an HDF5 file without MATLAB's header"),
+        (Self::Hdf5, "an HDF5 file"),
         (Self::Idx, "an idx file"),
         (Self::Gzip, "a gzip file"),
         (Self::Xz, "an xz file"),
         (Self::Png, "a PNG image"),
         (Self::Safetensors, "a safetensors file"),
         (Self::Pickle, "a Python pickle"),
+        (Self::Vtk, "a VTK mesh"),
         (Self::Html, "an HTML page"),
         (Self::Text, "a text file"),
     ];
@@ -120,6 +123,8 @@ impl Format {
             // The length of the header, then the header, which is JSON.
             Self::Safetensors => start.get(6..10) == Some(b"\0\0{\""),
             Self::Pickle => matches!(start, [0x80, 2..=5, ..]),
+            // Before it may stand the declaration of XML.
+            Self::Vtk => start.trim_ascii_start().starts_with(b"<") && start.windows(8).any(|part| part == b"<VTKFile"),
             Self::Html => word().starts_with(b"<!doctype") || start.trim_ascii_start().starts_with(b"<html"),
             Self::Text => {
                 !start.is_empty() && start.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
@@ -135,9 +140,9 @@ impl Format {
     /// The error about a file of this format where another is wanted, with what to do about it.
     pub(super) fn refused(self, path: &Path, wanted: &str) -> Error {
         let hint = match self {
-            Self::Npz | Self::Matlab5 | Self::Matlab73 => "give it as a data set",
+            Self::Npz | Self::Matlab5 | Self::Matlab73 | Self::Hdf5 => "give it as a data set",
             Self::Matlab4 => "in MATLAB, load it and save it with -v7",
-            Self::Hdf5 => "load it with h5py and save the arrays with numpy.savez(path, f=f, u=u)",
+            Self::Vtk => "put the meshes of all samples into one folder, and give the folder",
             Self::Gzip | Self::Xz => "unpack it first",
             Self::Idx | Self::Png => "images are read by `nkn train` with data.problem = \"mnist\" and the like",
             Self::Safetensors => "this is a model: give it where a run or a model is asked for",
@@ -187,6 +192,7 @@ mod tests {
             (b"\x89PNG\r\n\x1a\n", Format::Png),
             (b"\x30\x02\0\0\0\0\0\0{\"__metadata__\"", Format::Safetensors),
             (b"\x80\x04\x95", Format::Pickle),
+            (b"<?xml version=\"1.0\"?>\n<VTKFile type=\"ImageData\">", Format::Vtk),
             (b"\n <!DOCTYPE html>", Format::Html),
             (b"<html>", Format::Html),
             (b"x,f,u\n0.0,1.0,2.0\n", Format::Text),

@@ -384,3 +384,23 @@ fn arrays_of_numpy_are_read_whatever_their_order() {
     assert_eq!(samples.field("f").unwrap().values, [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
     assert_eq!(samples.domain(), &Grid::unit(&[3]).unwrap().into());
 }
+
+#[test]
+fn hdf5_and_folders_of_arrays_are_data_sets() {
+    let (folder, samples) = (tempdir().unwrap(), example());
+    let path = folder.path().join("data.h5");
+    write_dataset(&path, &samples).unwrap();
+    assert_eq!(recognise(&path).unwrap(), Format::Hdf5);
+    assert_eq!(read(&path).unwrap(), samples);
+    assert_eq!(read_first(&path, Need::Output, Some(1)).unwrap().count(), 1);
+    let arrays = folder.path().join("arrays");
+    fs::create_dir(&arrays).unwrap();
+    let b: Array2<f64> = array![[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]];
+    for name in ["b", "u"] {
+        ndarray_npy::write_npy(arrays.join(name).with_extension("npy"), &b).unwrap();
+    }
+    assert_eq!(read(&arrays).unwrap().output_values().unwrap(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+    fs::remove_file(arrays.join("b.npy")).unwrap();
+    let message = read(&arrays).unwrap_err().to_string();
+    assert!(message.contains("arrays: has no input field"), "{message}");
+}

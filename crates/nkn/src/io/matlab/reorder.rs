@@ -111,7 +111,7 @@ fn entries(shape: &[usize]) -> Option<usize> {
 }
 
 /// The size in bytes of an array whose shape comes from a file.
-pub(super) fn size(path: &Path, variable: &MatlabVariable, number: Number) -> Result<u64> {
+pub(in crate::io) fn size(path: &Path, variable: &MatlabVariable, number: Number) -> Result<u64> {
     // It must be possible as f64 too, in which the numbers are returned.
     match entries(&variable.shape).filter(|entries| *entries <= isize::MAX as usize / size_of::<f64>()) {
         Some(entries) => Ok((entries * number.size()) as u64),

@@ -112,7 +112,7 @@ fn other_files_are_recognised() {
     let attacks: [(&[u8], &str); 5] = [
         (b"", "empty"),
         (b"PK\x03\x04 and so on", "is a zip or .npz file, expected a MATLAB file"),
-        (b"\x89HDF\r\n\x1a\nrest", "without MATLAB's header"),
+        (b"\x89HDF\r\n\x1a\nrest", "is an HDF5 file, expected a MATLAB file"),
         (b"MATLAB 5.0 MAT-file", "ends at byte 19, inside the header of 128 bytes"),
         (b"MATLAB 7.3 MAT-file", "ends at byte 19, inside the header of 520 bytes"),
     ];

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const AXES: u64 = 32;
 
 /// An open v7.3 file.
-pub(super) struct V73 {
+pub(in crate::io) struct V73 {
     path: PathBuf,
     /// The file's length in bytes.
     length: u64,
@@ -22,7 +22,7 @@ pub(super) struct V73 {
 
 impl V73 {
     /// Reads the list of variables.
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    pub(in crate::io) fn open(path: &Path) -> Result<Self> {
         let length = std::fs::metadata(path).map_err(Error::io(path, "read"))?.len();
         let hdf5 = |error| unreadable(path, "its list of variables", &error);
         // Nothing but what is asked for is read from the disk.
@@ -139,7 +139,7 @@ fn describe(path: &Path, length: u64, name: String, dataset: &Dataset) -> Result
 }
 
 /// How many bytes a dataset takes in the file, and how many planes its chunks are high.
-fn storage(path: &Path, length: u64, name: &str, dataset: &Dataset) -> Result<(u64, usize)> {
+pub(in crate::io) fn storage(path: &Path, length: u64, name: &str, dataset: &Dataset) -> Result<(u64, usize)> {
     let hdf5 = |error| unreadable(path, &format!("variable `{name}`"), &error);
     let wrong = |problem: String| damaged(path, format!("variable `{name}` {problem}"));
     // The library would make room for as many bytes as a chunk claims to have.
@@ -170,7 +170,7 @@ fn storage(path: &Path, length: u64, name: &str, dataset: &Dataset) -> Result<(u
 }
 
 /// How the numbers of a dataset are stored, and whether their first byte is the largest.
-fn number(kind: &Datatype) -> Option<(Number, bool)> {
+pub(in crate::io) fn number(kind: &Datatype) -> Option<(Number, bool)> {
     let (letter, size, order) = match kind {
         Datatype::FloatingPoint { size, byte_order, .. } => ('f', size, byte_order),
         Datatype::FixedPoint { size, byte_order, layout } if layout.signed => ('i', size, byte_order),
@@ -186,7 +186,7 @@ fn number(kind: &Datatype) -> Option<(Number, bool)> {
 }
 
 /// The class that a type of HDF5 suggests.
-fn stored_class(kind: &DType) -> String {
+pub(in crate::io) fn stored_class(kind: &DType) -> String {
     let class = match kind {
         DType::F64 => "double",
         DType::F32 => "single",
@@ -225,7 +225,7 @@ fn is_empty(attributes: &HashMap<String, AttrValue>) -> bool {
     }
 }
 
-fn unreadable(path: &Path, what: &str, error: &hdf5_pure::Error) -> Error {
+pub(in crate::io) fn unreadable(path: &Path, what: &str, error: &hdf5_pure::Error) -> Error {
     // The library knows most of HDF5, not all: the file may be sound.
     let hint = "the file is damaged, or uses a rare form of HDF5: load it with h5py and save it with numpy.savez";
     Error::file(path, format!("{what} cannot be read: {error}"), hint)
