@@ -34,23 +34,7 @@ impl TryFrom<Unchecked> for PointCloud {
 impl PointCloud {
     /// Points given by their coordinates, point by point, in a domain of the given length, area or volume.
     pub fn new(dim: usize, coordinates: Vec<f64>, measure: f64) -> Result<Self> {
-        check_dim("cloud.dim", dim)?;
-        if coordinates.is_empty() || !coordinates.len().is_multiple_of(dim) {
-            return Err(Error::invalid(
-                "cloud.coordinates",
-                format!("{dim} numbers for each of one or more points"),
-                format!("{} numbers", coordinates.len()),
-                "check the dimension and whether the file is complete",
-            ));
-        }
-        if let Some(index) = coordinates.iter().position(|value| !value.is_finite()) {
-            return Err(Error::NotFinite {
-                what: "coordinate".into(),
-                got: coordinates[index],
-                place: format!("at point {}, axis {}", index / dim, index % dim),
-                hint: "remove the point or repair its coordinates".into(),
-            });
-        }
+        check_points(dim, &coordinates)?;
         if !(measure > 0.0 && measure.is_finite()) {
             return Err(Error::invalid(
                 "cloud.measure",
@@ -91,6 +75,28 @@ impl PointCloud {
     pub fn point(&self, node: usize) -> &[f64] {
         &self.coordinates[node * self.dim..][..self.dim]
     }
+}
+
+/// Coordinates must be complete and finite.
+pub(super) fn check_points(dim: usize, coordinates: &[f64]) -> Result<()> {
+    check_dim("cloud.dim", dim)?;
+    if coordinates.is_empty() || !coordinates.len().is_multiple_of(dim) {
+        return Err(Error::invalid(
+            "cloud.coordinates",
+            format!("{dim} numbers for each of one or more points"),
+            format!("{} numbers", coordinates.len()),
+            "check the dimension and whether the file is complete",
+        ));
+    }
+    if let Some(index) = coordinates.iter().position(|value| !value.is_finite()) {
+        return Err(Error::NotFinite {
+            what: "coordinate".into(),
+            got: coordinates[index],
+            place: format!("at point {}, axis {}", index / dim, index % dim),
+            hint: "remove the point or repair its coordinates".into(),
+        });
+    }
+    Ok(())
 }
 
 /// Points sorted by the cell they are in, with cells as wide as the radius, so that a neighbour is at most one

@@ -15,6 +15,7 @@
 //! ```
 
 mod cloud;
+mod enclosure;
 mod extent;
 mod grid;
 mod lattice;
@@ -23,14 +24,20 @@ mod overlap;
 mod pixels;
 mod policy;
 mod quadrature;
+mod scattered;
+mod search;
+mod voronoi;
 
 pub use cloud::PointCloud;
+pub use enclosure::Enclosure;
 pub use extent::Extent;
 pub use grid::Grid;
 pub use neighbourhood::{Neighbourhood, connect};
 pub use pixels::connect_pixels;
 pub use policy::Policy;
 pub use quadrature::{Quadrature, TrainingRule};
+pub use scattered::{Reach, Scattered, connect_points};
+pub use voronoi::cell_measures;
 
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};

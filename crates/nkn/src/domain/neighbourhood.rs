@@ -166,7 +166,7 @@ fn stencil_rule(training: Option<&TrainingRule>) -> Result<&TrainingRule> {
 }
 
 /// A network whose nodes see only themselves would train without complaint and learn nothing of the operator.
-fn not_alone(result: Neighbourhood, radius: f64, spacing: &[f64]) -> Result<Neighbourhood> {
+pub(super) fn not_alone(result: Neighbourhood, radius: f64, spacing: &[f64]) -> Result<Neighbourhood> {
     if result.edges() > result.nodes() || result.nodes() == 1 {
         return Ok(result);
     }
