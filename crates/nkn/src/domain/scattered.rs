@@ -6,8 +6,12 @@
 //! and the cells say only which part of a measure is in the ball.
 
 use super::{
-    Enclosure, Neighbourhood, Quadrature, cell_measures, cloud::check_points, extent::Ball, neighbourhood::not_alone,
-    overlap::as_shares, quadrature::NodeRule,
+    Enclosure, Neighbourhood, Quadrature, cell_measures,
+    cloud::check_points,
+    extent::Ball,
+    neighbourhood::not_alone,
+    overlap::as_shares,
+    quadrature::NodeRule,
     search::{Search, Seen},
     voronoi::Voronoi,
 };

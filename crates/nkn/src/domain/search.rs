@@ -49,7 +49,6 @@ pub(super) struct Search {
 impl Search {
     /// Points given by their coordinates, point by point; along the box's periodic axes they have images.
     pub(super) fn new(dim: usize, coordinates: &[f64], enclosure: Option<&Enclosure>) -> Self {
-        let padded = |point: &[f64]| from_fn(|axis| point.get(axis).copied().unwrap_or(0.0));
         let periods = enclosure.map_or([f64::INFINITY; 3], Enclosure::periods);
         let points: Vec<[f64; 3]> = coordinates
             .chunks(dim)
@@ -88,11 +87,15 @@ impl Search {
         // The ball's own test has a tolerance, the branches need not know it exactly.
         let reach = ball.radius * (1.0 + 1e-6);
         let mut found = Vec::new();
-        self.visit(node, |_| reach * reach, |seen| {
-            if ball.holds(seen.displacement) {
-                found.push(seen.node);
-            }
-        });
+        self.visit(
+            node,
+            |_| reach * reach,
+            |seen| {
+                if ball.holds(seen.displacement) {
+                    found.push(seen.node);
+                }
+            },
+        );
         found.sort_unstable();
         found.dedup();
         found
@@ -103,11 +106,15 @@ impl Search {
     /// `widest` has the largest radius of every branch: see [`Self::widest`].
     pub(super) fn reaching(&self, node: usize, reach: f64, radii: &[f64], widest: &[f64]) -> Vec<Seen> {
         let mut found = Vec::new();
-        self.visit(node, |branch| (reach + widest[branch]).powi(2), |seen| {
-            if seen.square < (reach + radii[seen.node as usize]).powi(2) {
-                found.push(seen);
-            }
-        });
+        self.visit(
+            node,
+            |branch| (reach + widest[branch]).powi(2),
+            |seen| {
+                if seen.square < (reach + radii[seen.node as usize]).powi(2) {
+                    found.push(seen);
+                }
+            },
+        );
         found.sort_unstable();
         found
     }
@@ -132,9 +139,10 @@ impl Search {
     }
 
     /// For every point the distance of its `count`-th nearest other point, or of the farthest if there are fewer: a
-    /// radius that is small where points crowd. A ball that includes its surface has at least so many others in it.
+    /// radius that is small where points crowd. A ball that includes its surface has at least so many others in it. The
+    /// radius of a point without others is infinite.
     pub(super) fn radii(&self, count: usize) -> Vec<f64> {
-        let radius = |node| self.nearest(node, count).last().map_or(0.0, |seen| seen.square.sqrt());
+        let radius = |node| self.nearest(node, count).last().map_or(f64::INFINITY, |seen| seen.square.sqrt());
         (0..self.len()).into_par_iter().map(radius).collect()
     }
 
@@ -229,6 +237,11 @@ impl Search {
     }
 }
 
+/// A point in three dimensions, with missing coordinates 0.
+pub(super) fn padded(point: &[f64]) -> [f64; 3] {
+    from_fn(|axis| point.get(axis).copied().unwrap_or(0.0))
+}
+
 /// Divides a branch at the middle of its longest axis.
 fn divide(points: &[[f64; 3]], order: &mut [u32], boxes: &mut Vec<[[f64; 3]; 2]>, branch: usize) {
     let ends = |pick: fn(f64, f64) -> f64, start: f64| {
@@ -308,7 +321,7 @@ mod tests {
                     nearest.iter().map(|seen| seen.node).collect::<Vec<_>>(),
                     others.iter().map(|&(_, other)| other).collect::<Vec<_>>()
                 );
-                prop_assert!((radii[node] - others.last().map_or(0.0, |last| last.0)).abs() < 1e-12);
+                prop_assert!(others.last().map_or(radii[node] == f64::INFINITY, |last| (radii[node] - last.0).abs() < 1e-12));
                 for (seen, (distance, other)) in nearest.iter().zip(others) {
                     prop_assert!((seen.square.sqrt() - distance).abs() < 1e-12);
                     let to = |node: usize| &numbers[node * dim..][..dim];

@@ -10,7 +10,7 @@ pub(super) const ROUNDING: f64 = 1e-11;
 
 /// The points v with normal . v <= offset; the normal has length one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HalfSpace {
+pub(in crate::domain) struct HalfSpace {
     pub(super) normal: [f64; 3],
     pub(super) offset: f64,
 }

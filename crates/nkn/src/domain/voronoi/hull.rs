@@ -31,10 +31,12 @@ impl Span {
                 project(project(minus(*point, points[0])))
             };
             let length = |rest: [f64; 3]| dot(rest, rest).sqrt();
-            let (farthest, deviation) = points.iter().map(rest).map(length).enumerate().fold(
-                (0, 0.0),
-                |best, candidate| if candidate.1 > best.1 { candidate } else { best },
-            );
+            let (farthest, deviation) = points
+                .iter()
+                .map(rest)
+                .map(length)
+                .enumerate()
+                .fold((0, 0.0), |best, candidate| if candidate.1 > best.1 { candidate } else { best });
             let Some(direction) = unit(rest(&points[farthest])).filter(|_| deviation > FLAT * span.size) else { break };
             span.size = span.size.max(deviation);
             span.corners.push(farthest);
@@ -52,18 +54,25 @@ impl Span {
         points.iter().flat_map(along).collect()
     }
 
-    /// The walls of the convex hull of points that fill two or three dimensions.
-    pub(super) fn hull(&self, points: &[[f64; 3]]) -> Vec<HalfSpace> {
+    /// The convex hull of points that lie in the first so many axes as there are directions.
+    pub(super) fn hull(&self, points: &[[f64; 3]]) -> Hull {
         match self.directions.len() {
             2 => outline(points, self.size),
-            3 => Facets::new(points, self).walls,
-            _ => Vec::new(),
+            3 => quickhull(points, self),
+            _ => Hull { walls: Vec::new(), measure: self.size },
         }
     }
 }
 
+/// A convex hull: its walls, beyond the box around the points, and its length, area or volume.
+pub(super) struct Hull {
+    pub(super) walls: Vec<HalfSpace>,
+    pub(super) measure: f64,
+}
+
 /// Andrew's monotone chain.
-fn outline(points: &[[f64; 3]], size: f64) -> Vec<HalfSpace> {
+fn outline(points: &[[f64; 3]], size: f64) -> Hull {
+    let mut measure = 0.0;
     let mut order: Vec<[f64; 3]> = points.to_vec();
     order.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));
     let mut walls = Vec::new();
@@ -80,6 +89,9 @@ fn outline(points: &[[f64; 3]], size: f64) -> Vec<HalfSpace> {
             }
             chain.push(point);
         }
+        let origin = points[0];
+        measure +=
+            chain.windows(2).map(|pair| 0.5 * cross(minus(pair[0], origin), minus(pair[1], origin))[2]).sum::<f64>();
         walls.extend(chain.windows(2).filter_map(|pair| {
             let side = minus(pair[1], pair[0]);
             let normal = unit([side[1], -side[0], 0.0])?;
@@ -87,7 +99,7 @@ fn outline(points: &[[f64; 3]], size: f64) -> Vec<HalfSpace> {
         }));
         order.reverse();
     }
-    walls
+    Hull { walls, measure }
 }
 
 struct Facet {
@@ -100,62 +112,61 @@ struct Facet {
 }
 
 /// Quickhull (Barber, Dobkin and Huhdanpaa 1996): the point farthest outside a facet replaces all facets that it sees.
-struct Facets {
-    walls: Vec<HalfSpace>,
-}
-
-impl Facets {
-    fn new(points: &[[f64; 3]], span: &Span) -> Self {
-        let tolerance = ON_FACET * span.size;
-        let simplex: [usize; 4] = std::array::from_fn(|k| span.corners[k]);
-        let middle: [f64; 3] =
-            std::array::from_fn(|axis| simplex.iter().map(|&corner| points[corner][axis]).sum::<f64>() / 4.0);
-        let half = |corners: [usize; 3]| {
-            let [a, b, c] = corners.map(|corner| points[corner]);
-            let normal = unit(cross(minus(b, a), minus(c, a)))?;
-            let half = HalfSpace { normal, offset: dot(normal, a) };
-            // A facet that turns its back to the middle is so thin that its normal is rounding.
-            (half.excess(middle) < 0.0).then_some(half)
-        };
-        let mut facets: Vec<Facet> = Vec::new();
-        for mut corners in [[0, 1, 2], [0, 3, 1], [1, 3, 2], [0, 2, 3]].map(|face| face.map(|k: usize| simplex[k])) {
-            if half(corners).is_none() {
-                corners.swap(1, 2);
-            }
-            // Walls that cannot be made leave the cloud's box as its hull.
-            let Some(half) = half(corners) else { return Self { walls: Vec::new() } };
-            facets.push(Facet { corners, neighbours: [0; 3], half, outside: Vec::new(), alive: true });
+fn quickhull(points: &[[f64; 3]], span: &Span) -> Hull {
+    let tolerance = ON_FACET * span.size;
+    let simplex: [usize; 4] = std::array::from_fn(|k| span.corners[k]);
+    let middle: [f64; 3] =
+        std::array::from_fn(|axis| simplex.iter().map(|&corner| points[corner][axis]).sum::<f64>() / 4.0);
+    let half = |corners: [usize; 3]| {
+        let [a, b, c] = corners.map(|corner| points[corner]);
+        let normal = unit(cross(minus(b, a), minus(c, a)))?;
+        let half = HalfSpace { normal, offset: dot(normal, a) };
+        // A facet that turns its back to the middle is so thin that its normal is rounding.
+        (half.excess(middle) < 0.0).then_some(half)
+    };
+    let mut facets: Vec<Facet> = Vec::new();
+    for mut corners in [[0, 1, 2], [0, 3, 1], [1, 3, 2], [0, 2, 3]].map(|face| face.map(|k: usize| simplex[k])) {
+        if half(corners).is_none() {
+            corners.swap(1, 2);
         }
-        for facet in 0..4 {
-            for side in 0..3 {
-                let (from, to) = (facets[facet].corners[side], facets[facet].corners[(side + 1) % 3]);
-                let across = (0..4).find(|&other| {
-                    other != facet && [from, to].iter().all(|corner| facets[other].corners.contains(corner))
-                });
-                facets[facet].neighbours[side] = across.unwrap_or(facet);
-            }
-        }
-        let mut missed = Vec::new();
-        assign(&mut facets, 0, (0..points.len()).collect(), points, tolerance);
-        let mut next = 0;
-        while next < facets.len() {
-            let excess = |&point: &usize| facets[next].half.excess(points[point]);
-            let farthest = facets[next].outside.iter().copied().max_by(|a, b| excess(a).total_cmp(&excess(b)));
-            let Some(point) = farthest.filter(|_| facets[next].alive) else {
-                next += 1;
-                continue;
-            };
-            if !replace(&mut facets, next, point, points, tolerance, half) {
-                missed.push(point);
-                facets[next].outside.retain(|&other| other != point);
-            }
-        }
-        let mut walls: Vec<HalfSpace> = facets.iter().filter(|facet| facet.alive).map(|facet| facet.half).collect();
-        for wall in &mut walls {
-            wall.offset = missed.iter().map(|&point| dot(wall.normal, points[point])).fold(wall.offset, f64::max);
-        }
-        Self { walls }
+        // Without a first tetrahedron the box around the points is their hull.
+        let Some(half) = half(corners) else { return Hull { walls: Vec::new(), measure: 0.0 } };
+        facets.push(Facet { corners, neighbours: [0; 3], half, outside: Vec::new(), alive: true });
     }
+    for facet in 0..4 {
+        for side in 0..3 {
+            let (from, to) = (facets[facet].corners[side], facets[facet].corners[(side + 1) % 3]);
+            let across = (0..4).find(|&other| {
+                other != facet && [from, to].iter().all(|corner| facets[other].corners.contains(corner))
+            });
+            facets[facet].neighbours[side] = across.unwrap_or(facet);
+        }
+    }
+    let mut missed = Vec::new();
+    assign(&mut facets, 0, (0..points.len()).collect(), points, tolerance);
+    let mut next = 0;
+    while next < facets.len() {
+        let excess = |&point: &usize| facets[next].half.excess(points[point]);
+        let farthest = facets[next].outside.iter().copied().max_by(|a, b| excess(a).total_cmp(&excess(b)));
+        let Some(point) = farthest.filter(|_| facets[next].alive) else {
+            next += 1;
+            continue;
+        };
+        if !replace(&mut facets, next, point, points, tolerance, half) {
+            missed.push(point);
+            facets[next].outside.retain(|&other| other != point);
+        }
+    }
+    let cone = |facet: &Facet| {
+        let [a, b, c] = facet.corners.map(|corner| minus(points[corner], middle));
+        dot(a, cross(b, c)) / 6.0
+    };
+    let measure = facets.iter().filter(|facet| facet.alive).map(cone).sum();
+    let mut walls: Vec<HalfSpace> = facets.iter().filter(|facet| facet.alive).map(|facet| facet.half).collect();
+    for wall in &mut walls {
+        wall.offset = missed.iter().map(|&point| dot(wall.normal, points[point])).fold(wall.offset, f64::max);
+    }
+    Hull { walls, measure }
 }
 
 /// Gives every point to the first of the facets from `first` on that it is outside of; points inside all are done.
@@ -242,7 +253,7 @@ mod tests {
                     if round { unit(point).unwrap() } else { point }
                 })
                 .collect();
-            let walls = Span::new(&points).hull(&points);
+            let walls = Span::new(&points).hull(&points).walls;
             assert!(walls.len() > dim);
             for wall in walls {
                 let most = points.iter().map(|&point| wall.excess(point)).fold(f64::NEG_INFINITY, f64::max);
@@ -252,7 +263,7 @@ mod tests {
             }
             // A sphere's points are all corners: Euler says how many triangles they make.
             if round && dim == 3 {
-                assert_eq!(Span::new(&points).hull(&points).len(), 2 * points.len() - 4);
+                assert_eq!(Span::new(&points).hull(&points).walls.len(), 2 * points.len() - 4);
             }
         }
     }
@@ -262,7 +273,9 @@ mod tests {
         let axis = |k: usize| k as f64 / 3.0;
         let points: Vec<[f64; 3]> = (0..64).map(|k| [axis(k / 16), 2.0 * axis(k / 4 % 4), axis(k % 4)]).collect();
         let span = Span::new(&points);
-        for wall in span.hull(&points) {
+        let hull = span.hull(&points);
+        assert!((hull.measure - 2.0).abs() < 1e-12);
+        for wall in hull.walls {
             assert!((wall.normal.iter().map(|n| n.abs()).fold(0.0, f64::max) - 1.0).abs() < 1e-12, "{wall:?}");
         }
         let flat: Vec<[f64; 3]> = points.iter().map(|&[x, y, _]| [x, y, x + y]).collect();

@@ -5,17 +5,38 @@
 //! until no farther point can reach it (as in Rycroft's Voro++, 2009). No cell needs another one: they are made in
 //! parallel, in n log n, and there is no mesh that rounding could tear.
 //!
-//! The domain is the cloud's convex hull, or a given box, whose axes may be periodic. A hull fills holes and re-entrant
-//! corners, so there a cell ends at [`GAP`] times the size that is usual around it and around its neighbours: the
-//! measures then sum to less than the hull's, and a given box is filled whatever the points leave empty. A cloud on a
-//! line or in a plane has cells of that dimension, a single point the measure one.
+//! The domain is a given box, whose axes may be periodic, or the cloud's convex hull; or the box around the cloud, where
+//! the hull leaves out no more of it than that of random points would. A hull fills holes and re-entrant corners, so
+//! there a cell ends at [`GAP`] times the size that is usual around it and around its neighbours: the measures
+//! then sum to less than the hull's. A given box is filled whatever the points leave empty. A cloud on a line or in
+//! a plane has cells of that dimension, a single point the measure one.
+//!
+//! Measured: the relative error of the integral of exp(1.5 (x + y + z)) over the unit cube, root mean square over clouds
+//! of n random points, uniform, and crowded towards the origin (squares of uniform numbers). `mean` knows the cube's
+//! volume.
+//!
+//! | | n | `mean` | cells, no box given | cells in the box | order in n: `mean`, no box, box |
+//! |---|---|---|---|---|---|
+//! | 1D, uniform | 100, 1600 | 4.2e-2, 1.8e-2 | 2.6e-2, 7.2e-4 | 2.2e-4, 4.1e-7 | 0.3, 1.3, 2.3 |
+//! | 1D, crowded | 100, 1600 | 0.17, 0.21 | 4.2e-2, 1.1e-3 | 1.0e-3, 7.4e-7 | none, 1.3, 2.6 |
+//! | 2D, uniform | 200, 3200 | 5.1e-2, 1.6e-2 | 2.2e-2, 1.5e-3 | 1.8e-3, 1.2e-4 | 0.4, 1.0, 1.0 |
+//! | 2D, crowded | 200, 3200 | 0.37, 0.38 | 4.2e-2, 3.2e-3 | 1.2e-2, 1.0e-3 | none, 0.9, 0.9 |
+//! | 3D, uniform | 400, 6400 | 4.4e-2, 1.1e-2 | 2.3e-2, 1.6e-3 | 4.7e-3, 1.0e-3 | 0.5, 1.0, 0.6 |
+//! | 3D, crowded | 400, 6400 | 0.50, 0.51 | 7.0e-2, 9.5e-3 | 4.4e-2, 8.7e-3 | none, 0.7, 0.6 |
+//!
+//! In a box the error falls with the square of the spacing, n^(-2/dim); without one it is what lies beyond the outermost
+//! points. By the strict hull alone it would be 5.0e-3 and 2.5e-2 for 6400 uniform points in 2D and 3D.
 
 mod cell;
 mod hull;
 mod polygon;
 mod polyhedron;
 
-use super::{Enclosure, cloud::check_points, search::Search};
+use super::{
+    Enclosure,
+    cloud::check_points,
+    search::{Search, padded},
+};
 use crate::{Error, Result};
 pub(super) use cell::Cell;
 use cell::{HalfSpace, box_cell, dot, unit};
@@ -33,6 +54,9 @@ const COINCIDING: f64 = 1e-13;
 
 /// No measure is below this share of the mean: every point counts, that in a hull's sharpest corner too.
 const LEAST: f64 = 1e-9;
+
+/// So many nearest points decide about most cells, in one, two and three dimensions.
+const MOST_NEED: [usize; 3] = [4, 24, 96];
 
 /// The cells of a cloud.
 pub(super) struct Voronoi {
@@ -71,53 +95,45 @@ impl Voronoi {
             Some(enclosure) => {
                 enclosure.check_holds(dim, coordinates)?;
                 let search = Search::new(dim, coordinates, Some(enclosure));
-                let corner = |corner: &[f64]| from_fn(|axis| corner.get(axis).copied().unwrap_or(0.0));
-                let ends = [corner(enclosure.lower()), corner(enclosure.upper())];
+                let ends = [padded(enclosure.lower()), padded(enclosure.upper())];
                 Self::within(dim, search, ends, enclosure.periods(), Vec::new())
             }
             None => {
-                let padded = |point: &[f64]| from_fn(|axis| point.get(axis).copied().unwrap_or(0.0));
                 let points: Vec<[f64; 3]> = coordinates.chunks(dim).map(padded).collect();
                 let span = Span::new(&points);
-                let rank = span.directions.len();
-                if rank < dim {
+                if span.directions.len() < dim {
                     return Self::flat(&span, &points);
                 }
-                Self::in_hull(dim, coordinates, span.hull(&points))
+                Self::in_hull(dim, coordinates, &points, &span)
             }
         }
     }
 
-    fn in_hull(dim: usize, coordinates: &[f64], walls: Vec<HalfSpace>) -> Result<Self> {
-        let search = Search::new(dim, coordinates, None);
+    fn in_hull(dim: usize, coordinates: &[f64], points: &[[f64; 3]], span: &Span) -> Result<Self> {
         let ends = [(f64::min as fn(f64, f64) -> f64, f64::INFINITY), (f64::max, f64::NEG_INFINITY)];
-        let ends = ends.map(|(pick, start)| {
-            (0..search.len())
-                .fold([start; 3], |ends: [f64; 3], node| from_fn(|axis| pick(ends[axis], search.point(node)[axis])))
+        let [lower, upper] = ends.map(|(pick, start)| {
+            points.iter().fold([start; 3], |ends: [f64; 3], point| from_fn(|axis| pick(ends[axis], point[axis])))
         });
-        let mut cells = Self::within(dim, search, ends, [f64::INFINITY; 3], walls)?;
+        let hull = span.hull(points);
+        let whole: f64 = (0..dim).map(|axis| upper[axis] - lower[axis]).product();
+        let walls = if whole - hull.measure <= missed(dim, points.len()) * whole { Vec::new() } else { hull.walls };
+        let search = Search::new(dim, coordinates, None);
+        let mut cells = Self::within(dim, search, [lower, upper], [f64::INFINITY; 3], walls)?;
         cells.close_gaps();
         Ok(cells)
     }
 
     /// The cells of points on a line or in a plane, there.
     fn flat(span: &Span, points: &[[f64; 3]]) -> Result<Self> {
-        let coordinates = span.coordinates(points);
-        match span.directions.len() {
+        let rank = span.directions.len();
+        if rank == 0 {
             // One point, or several that coincide: in an interval of length one.
-            0 => Self::within(
-                1,
-                Search::new(1, &vec![0.0; points.len()], None),
-                [[-0.5; 3], [0.5; 3]],
-                [f64::INFINITY; 3],
-                Vec::new(),
-            ),
-            1 => Self::in_hull(1, &coordinates, Vec::new()),
-            rank => {
-                let plane: Vec<[f64; 3]> = coordinates.chunks(rank).map(|point| [point[0], point[1], 0.0]).collect();
-                Self::in_hull(rank, &coordinates, Span::new(&plane).hull(&plane))
-            }
+            let search = Search::new(1, &vec![0.0; points.len()], None);
+            return Self::within(1, search, [[-0.5; 3], [0.5; 3]], [f64::INFINITY; 3], Vec::new());
         }
+        let coordinates = span.coordinates(points);
+        let points: Vec<[f64; 3]> = coordinates.chunks(rank).map(padded).collect();
+        Self::in_hull(rank, &coordinates, &points, &Span::new(&points))
     }
 
     fn within(
@@ -214,13 +230,14 @@ impl Voronoi {
     pub(super) fn cell(&self, node: usize) -> Box<dyn Cell> {
         let point = self.search.point(node);
         let end = |axis: usize, wall: f64, sign: f64| {
-            let free = if self.periods[axis].is_finite() { 0.5 * sign * self.periods[axis] } else { wall - point[axis] };
+            let free =
+                if self.periods[axis].is_finite() { 0.5 * sign * self.periods[axis] } else { wall - point[axis] };
             free.clamp(-self.limits[node], self.limits[node])
         };
         let lower = from_fn(|axis| end(axis, self.lower[axis], -1.0));
         let upper = from_fn(|axis| end(axis, self.upper[axis], 1.0));
         let mut cell = box_cell(self.dim, lower, upper);
-        let (mut count, mut done) = (4 << (2 * (self.dim - 1)).min(3), 0);
+        let (mut count, mut done) = (MOST_NEED[self.dim - 1], 0);
         loop {
             let seen = self.search.nearest_images(node, count);
             for other in &seen[done..] {
@@ -247,6 +264,20 @@ impl Voronoi {
             (count, done) = (2 * count, seen.len());
         }
     }
+}
+
+/// The share of a box that the convex hull of so many random points in it leaves out, with a margin (Renyi and Sulanke
+/// 1963 in the plane; measured in space).
+///
+/// Up to this a hull says no more about the domain than the box around it does, which is then the better guess.
+fn missed(dim: usize, points: usize) -> f64 {
+    let count = points as f64;
+    let mean = match dim {
+        1 => 0.0,
+        2 => 8.0 / 3.0 * count.ln() / count,
+        _ => 2.0 * count.ln().powi(2) / count,
+    };
+    (1.5 * mean).min(0.2)
 }
 
 #[cfg(test)]

@@ -78,24 +78,12 @@ impl Cell for Polyhedron {
         self.faces.iter().map(cone).sum::<f64>() / 6.0
     }
 
-    /// The sum over faces and their sides of what the ball has in common with the tetrahedra between its centre, its
-    /// feet on the face and on the side, and the side's ends.
     fn measure_in_ball(&self, centre: [f64; 3], radius: f64) -> f64 {
-        let cone = |face: &Face| -> f64 {
-            let height = dot(minus(face.corners[0], centre), face.normal) / radius;
-            let foot: [f64; 3] = std::array::from_fn(|axis| centre[axis] + height * radius * face.normal[axis]);
-            let sides = face.corners.iter().zip(face.corners.iter().cycle().skip(1));
-            let triangle = |(&a, &b): (&[f64; 3], &[f64; 3])| {
-                let Some(along) = unit(minus(b, a)) else { return 0.0 };
-                let distance = dot(cross(minus(a, foot), along), face.normal) / radius;
-                let part = |end: [f64; 3]| {
-                    tetrahedron(height.abs(), distance.abs(), dot(minus(end, foot), along) / radius)
-                };
-                distance.signum() * (part(b) - part(a))
-            };
-            height.signum() * sides.map(triangle).sum::<f64>()
-        };
-        self.faces.iter().map(cone).sum::<f64>().max(0.0) * radius.powi(3)
+        let beyond = |face: &Face| dot(minus(centre, face.corners[0]), face.normal) >= radius;
+        if self.faces.iter().any(beyond) {
+            return 0.0;
+        }
+        self.faces.iter().map(|face| face.cone_in_ball(centre, radius)).sum::<f64>().max(0.0) * radius.powi(3)
     }
 
     fn labels(&self) -> Vec<u32> {
@@ -104,12 +92,39 @@ impl Cell for Polyhedron {
 }
 
 impl Face {
+    /// What the cone over the face from a ball's centre has in common with the ball, whose radius is the unit; negative
+    /// if the centre is beyond the face.
+    fn cone_in_ball(&self, centre: [f64; 3], radius: f64) -> f64 {
+        let corners: Vec<[f64; 3]> =
+            self.corners.iter().map(|&corner| minus(corner, centre).map(|x| x / radius)).collect();
+        let height = dot(corners[0], self.normal);
+        let fan = |part: fn([f64; 3], [f64; 3], [f64; 3]) -> f64| -> f64 {
+            corners.windows(2).skip(1).map(|pair| part(corners[0], pair[0], pair[1])).sum()
+        };
+        // Most faces are within the ball or outside, and then a fan of triangles is enough.
+        if corners.iter().all(|&corner| dot(corner, corner) <= 1.0) {
+            return fan(|a, b, c| dot(a, cross(b, c))) / 6.0;
+        }
+        if height.abs() >= 1.0 {
+            return fan(solid_angle) / 3.0;
+        }
+        let foot = self.normal.map(|x| height * x);
+        let sides = corners.iter().zip(corners.iter().cycle().skip(1));
+        let triangle = |(&a, &b): (&[f64; 3], &[f64; 3])| {
+            let Some(along) = unit(minus(b, a)) else { return 0.0 };
+            let near = dot(cross(minus(a, foot), along), self.normal);
+            let part = |end: [f64; 3]| tetrahedron(height.abs(), near.abs(), dot(minus(end, foot), along));
+            near.signum() * (part(b) - part(a))
+        };
+        height.signum() * sides.map(triangle).sum::<f64>()
+    }
+
     /// Cuts off what is outside and notes where.
     fn clip(&mut self, half: &HalfSpace, tolerance: f64, rim: &mut Vec<[f64; 3]>) {
-        let excess: Vec<f64> = self.corners.iter().map(|&corner| half.excess(corner)).collect();
-        if excess.iter().all(|&excess| excess <= tolerance) {
+        if self.corners.iter().all(|&corner| half.excess(corner) <= tolerance) {
             return;
         }
+        let excess: Vec<f64> = self.corners.iter().map(|&corner| half.excess(corner)).collect();
         let mut kept = Vec::with_capacity(self.corners.len() + 1);
         for (index, &corner) in self.corners.iter().enumerate() {
             let next = (index + 1) % self.corners.len();
@@ -159,6 +174,12 @@ fn without_repeats(mut corners: Vec<[f64; 3]>, tolerance: f64) -> Vec<[f64; 3]> 
     corners
 }
 
+/// The solid angle of a triangle seen from the origin (Van Oosterom and Strackee 1983).
+fn solid_angle(a: [f64; 3], b: [f64; 3], c: [f64; 3]) -> f64 {
+    let [x, y, z] = [a, b, c].map(|corner| dot(corner, corner).sqrt());
+    2.0 * dot(a, cross(b, c)).atan2(x * y * z + dot(a, b) * z + dot(b, c) * x + dot(c, a) * y)
+}
+
 /// The volume that the unit ball has in common with the tetrahedron whose edges, each at a right angle to those before,
 /// are `height`, from the ball's centre to a face, `near`, from there to a side of the face, and `far`, along the
 /// side; odd in `far`.
@@ -166,20 +187,19 @@ fn without_repeats(mut corners: Vec<[f64; 3]>, tolerance: f64) -> Vec<[f64; 3]> 
 /// In polar coordinates of the face the tetrahedron is a fan of right triangles. The fan's first part ends on the
 /// face within the ball; the second leaves the ball through the face's disk and then the sphere.
 fn tetrahedron(height: f64, near: f64, far: f64) -> f64 {
-    let slant = height.hypot(near);
+    let slant = (height * height + near * near).sqrt();
     if slant == 0.0 || far == 0.0 {
         return 0.0;
     }
     let disk = (1.0 - height * height).max(0.0).sqrt();
     let inside = far.abs().min((disk * disk - near * near).max(0.0).sqrt());
+    if inside == far.abs() {
+        return height * near * far / 6.0;
+    }
     let fan = far.abs().atan2(near) - inside.atan2(near);
     // What remains of the solid angle beyond the disk, from the integral of the cosine of the polar angle.
-    let polar = |far: f64| (height / slant * far / near.hypot(far)).min(1.0).asin();
-    let beyond = if fan > 0.0 {
-        let start = if inside > 0.0 { polar(inside) } else { 0.0 };
-        fan * (height * disk * disk / 2.0 + height.min(1.0)) - (polar(far.abs()) - start)
-    } else {
-        0.0
-    };
+    let polar = |far: f64| (height / slant * far / (near * near + far * far).sqrt()).min(1.0).asin();
+    let start = if inside > 0.0 { polar(inside) } else { 0.0 };
+    let beyond = fan * (height * disk * disk / 2.0 + height.min(1.0)) - (polar(far.abs()) - start);
     far.signum() * (height * near * inside / 2.0 + beyond) / 3.0
 }
