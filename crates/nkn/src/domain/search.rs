@@ -307,7 +307,7 @@ mod tests {
             let search = Search::new(dim, numbers, Some(&enclosure));
             let ball = Ball { radius, inclusive };
             let radii = search.radii(count);
-            for node in 0..points {
+            for (node, &radius) in radii.iter().enumerate() {
                 let distances = distances(dim, numbers, node, enclosure.periods());
                 let inside: Vec<u32> =
                     (0..points as u32).filter(|&other| ball.holds([distances[other as usize]])).collect();
@@ -321,7 +321,7 @@ mod tests {
                     nearest.iter().map(|seen| seen.node).collect::<Vec<_>>(),
                     others.iter().map(|&(_, other)| other).collect::<Vec<_>>()
                 );
-                prop_assert!(others.last().map_or(radii[node] == f64::INFINITY, |last| (radii[node] - last.0).abs() < 1e-12));
+                prop_assert!(others.last().map_or(radius == f64::INFINITY, |last| (radius - last.0).abs() < 1e-12));
                 for (seen, (distance, other)) in nearest.iter().zip(others) {
                     prop_assert!((seen.square.sqrt() - distance).abs() < 1e-12);
                     let to = |node: usize| &numbers[node * dim..][..dim];

@@ -68,13 +68,13 @@ fn given_weights_take_the_place_of_the_cells() {
 
 #[test]
 fn an_average_over_a_ball_is_exact_for_constants_and_near_for_others() {
-    for dim in 1..=3 {
-        let points = random(dim, 1000, 3);
+    for (dim, count) in [(1, 1000), (2, 1000), (3, 300)] {
+        let points = random(dim, count, 3);
         let found = connect_points(&scattered(dim, &points), &ball(0.3), Quadrature::Automatic).unwrap();
         let cube = Enclosure::new(vec![0.0; dim], vec![1.0; dim], vec![true; dim]).unwrap();
         let torus = Scattered { enclosure: Some(&cube), ..scattered(dim, &points) };
         let torus = connect_points(&torus, &ball(0.3), Quadrature::Overlap).unwrap();
-        for node in 0..1000 {
+        for node in 0..count {
             for (found, is_torus) in [(&found, false), (&torus, true)] {
                 let sum: f64 = found.row(node).map(|(_, share)| share).sum();
                 assert!((sum - 1.0).abs() < 1e-12);
@@ -87,7 +87,7 @@ fn an_average_over_a_ball_is_exact_for_constants_and_near_for_others() {
                             if is_torus { difference - difference.round() } else { difference }
                         };
                         let mean: f64 = found.row(node).map(|(source, share)| share * along(source)).sum();
-                        assert!(mean.abs() < 0.03, "{dim}D: {mean}");
+                        assert!(mean.abs() < 0.05, "{dim}D: {mean}");
                     }
                 }
             }
