@@ -12,8 +12,8 @@
 //! a plane has cells of that dimension, a single point the measure one.
 //!
 //! Measured: the relative error of the integral of exp(1.5 (x + y + z)) over the unit cube, root mean square over 4 to
-//! 12 clouds of n random points (so few that an order is uncertain by 0.2), uniform, and crowded towards the origin (squares of uniform numbers). `mean` knows the cube's
-//! volume.
+//! 12 clouds of n random points (so few that an order is uncertain by 0.2), uniform, and crowded
+//! towards the origin (squares of uniform numbers). `mean` knows the cube's volume.
 //!
 //! | | n | `mean` | cells, no box given | cells in the box | order in n: `mean`, no box, box |
 //! |---|---|---|---|---|---|
@@ -25,7 +25,8 @@
 //! | 3D, crowded | 400, 6400 | 0.50, 0.51 | 7.0e-2, 9.5e-3 | 4.4e-2, 8.7e-3 | none, 0.7, 0.6 |
 //!
 //! In a box the error falls with the square of the spacing, n^(-2/dim); without one it is what lies beyond the outermost
-//! points. The cube is the kindest case for that: the box around the cloud is then the right guess. By the strict hull alone it would be 5.0e-3 and 2.5e-2 for 6400 uniform points in 2D and 3D.
+//! points. The cube is the kindest case for that: the box around the cloud is then the right guess. By the
+//! strict hull alone it would be 5.0e-3 and 2.5e-2 for 6400 uniform points in 2D and 3D.
 
 mod cell;
 mod hull;

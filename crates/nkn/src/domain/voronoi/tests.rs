@@ -80,10 +80,12 @@ proptest! {
             .collect();
         prop_assume!(points.len() > 10);
         let (sine, cosine) = angle.sin_cos();
-        let turned: Vec<f64> = points.iter().flat_map(|[x, y]| [cosine * x - sine * y + 3.0, sine * x + cosine * y]).collect();
+        let turn = |[x, y]: &[f64; 2]| [cosine * x - sine * y + 3.0, sine * x + cosine * y];
+        let turned: Vec<f64> = points.iter().flat_map(turn).collect();
         let tilted: Vec<f64> = points.iter().flat_map(|[x, y]| [cosine * x, *y, sine * x - 5.0]).collect();
         let flat: Vec<f64> = points.iter().flatten().copied().collect();
-        let cells = [(2, flat), (2, turned), (3, tilted)].map(|(dim, points)| Voronoi::new(dim, &points, None).unwrap());
+        let clouds = [(2, flat), (2, turned), (3, tilted)];
+        let cells = clouds.map(|(dim, points)| Voronoi::new(dim, &points, None).unwrap());
         // A cell that ends at a gap ends there along the axes.
         prop_assume!(cells.iter().all(|cells| cells.limits.iter().all(|limit| *limit == f64::INFINITY)));
         for (index, measure) in cells[0].measures.iter().enumerate() {
