@@ -1,9 +1,8 @@
 //! Scattered points, and the search for those within a radius.
 
-use super::{check_dim, extent::Ball};
+use super::{Enclosure, Scattered, check_dim};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::array::from_fn;
 
 /// Scattered points. Points may coincide.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,6 +14,9 @@ pub struct PointCloud {
     /// The measure of each point; empty: it is estimated where it is needed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     weights: Vec<f64>,
+    /// The box that the points fill; without one it is found from the points.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    enclosure: Option<Enclosure>,
 }
 
 /// What a file says, before [`PointCloud::new`] has looked at it.
@@ -26,6 +28,8 @@ struct Unchecked {
     measure: f64,
     #[serde(default)]
     weights: Vec<f64>,
+    #[serde(default)]
+    enclosure: Option<Enclosure>,
 }
 
 impl TryFrom<Unchecked> for PointCloud {
@@ -33,30 +37,15 @@ impl TryFrom<Unchecked> for PointCloud {
 
     fn try_from(cloud: Unchecked) -> Result<Self> {
         let points = Self::new(cloud.dim, cloud.coordinates, cloud.measure)?;
-        if cloud.weights.is_empty() { Ok(points) } else { points.with_weights(cloud.weights) }
+        let points = if cloud.weights.is_empty() { points } else { points.with_weights(cloud.weights)? };
+        cloud.enclosure.map_or(Ok(points.clone()), |enclosure| points.within(enclosure))
     }
 }
 
 impl PointCloud {
     /// Points given by their coordinates, point by point, in a domain of the given length, area or volume.
     pub fn new(dim: usize, coordinates: Vec<f64>, measure: f64) -> Result<Self> {
-        check_dim("cloud.dim", dim)?;
-        if coordinates.is_empty() || !coordinates.len().is_multiple_of(dim) {
-            return Err(Error::invalid(
-                "cloud.coordinates",
-                format!("{dim} numbers for each of one or more points"),
-                format!("{} numbers", coordinates.len()),
-                "check the dimension and whether the file is complete",
-            ));
-        }
-        if let Some(index) = coordinates.iter().position(|value| !value.is_finite()) {
-            return Err(Error::NotFinite {
-                what: "coordinate".into(),
-                got: coordinates[index],
-                place: format!("at point {}, axis {}", index / dim, index % dim),
-                hint: "remove the point or repair its coordinates".into(),
-            });
-        }
+        check_points(dim, &coordinates)?;
         if !(measure > 0.0 && measure.is_finite()) {
             return Err(Error::invalid(
                 "cloud.measure",
@@ -65,7 +54,7 @@ impl PointCloud {
                 "give the length, area or volume of the domain that the points fill",
             ));
         }
-        Ok(Self { dim, coordinates, measure, weights: Vec::new() })
+        Ok(Self { dim, coordinates, measure, weights: Vec::new(), enclosure: None })
     }
 
     /// The same points with the length, area or volume that each stands for; together they are the domain's.
@@ -84,15 +73,42 @@ impl PointCloud {
         Ok(self)
     }
 
+    /// The same points in the box that they fill, which may be periodic.
+    pub fn within(mut self, enclosure: Enclosure) -> Result<Self> {
+        enclosure.check_holds(self.dim, &self.coordinates)?;
+        if self.weights.is_empty() {
+            self.measure = enclosure.measure();
+        }
+        self.enclosure = Some(enclosure);
+        Ok(self)
+    }
+
+    /// The box that the points fill, where it was given.
+    pub fn enclosure(&self) -> Option<&Enclosure> {
+        self.enclosure.as_ref()
+    }
+
+    /// What neighbours are found and weighed from.
+    pub(super) fn scattered(&self) -> Scattered<'_> {
+        Scattered {
+            dim: self.dim,
+            coordinates: &self.coordinates,
+            enclosure: self.enclosure(),
+            weights: self.weights(),
+            measure: Some(self.measure),
+        }
+    }
+
     /// Some of the points. What is left of the domain is what these stand for, in equal parts unless it is known.
     pub fn select(&self, points: &[usize]) -> Result<Self> {
         let coordinates = points.iter().flat_map(|&point| self.point(point).iter().copied()).collect();
         let share = self.measure * points.len() as f64 / self.len() as f64;
         let some = Self::new(self.dim, coordinates, share)?;
-        match self.weights() {
-            Some(weights) => some.with_weights(points.iter().map(|&point| weights[point]).collect()),
-            None => Ok(some),
-        }
+        let some = match self.weights() {
+            Some(weights) => some.with_weights(points.iter().map(|&point| weights[point]).collect())?,
+            None => some,
+        };
+        Ok(Self { enclosure: self.enclosure.clone(), ..some })
     }
 
     /// The measure of each point, where it was given.
@@ -102,8 +118,11 @@ impl PointCloud {
 
     /// Everything that makes a cloud what it is, to compare by.
     pub(super) fn bits(&self) -> Vec<u64> {
-        let numbers = self.coordinates.iter().chain(&self.weights).chain([&self.measure]);
-        numbers.map(|number| number.to_bits()).chain([self.weights.len() as u64]).collect()
+        let corners = self.enclosure.iter().flat_map(|enclosure| enclosure.lower().iter().chain(enclosure.upper()));
+        let numbers = self.coordinates.iter().chain(&self.weights).chain([&self.measure]).chain(corners);
+        let periodic = self.enclosure.iter().flat_map(|enclosure| enclosure.periodic());
+        let numbers = numbers.map(|number| number.to_bits()).chain([self.weights.len() as u64]);
+        numbers.chain(periodic.map(|&is| u64::from(is))).collect()
     }
 
     /// The number of space dimensions, 1 to 3.
@@ -137,121 +156,37 @@ impl PointCloud {
     }
 }
 
-/// Points sorted by the cell they are in, with cells as wide as the radius, so that a neighbour is at most one
-/// cell away.
-///
-/// Missing axes are added in front: the last one, along which cells are neighbours in memory, is always there.
-pub(super) struct CellList {
-    ball: Ball,
-    lower: [f64; 3],
-    /// Coordinates are kept here once more, because the search reads them cell by cell.
-    members: Vec<Member>,
-    points: Vec<[f64; 3]>,
-}
-
-struct Member {
-    cell: [u32; 3],
-    node: u32,
-    point: [f64; 3],
-}
-
-/// Beyond this many cells along an axis, points share the last one: still correct, and far beyond any real radius.
-const LAST_CELL: f64 = 1e8;
-
-impl CellList {
-    pub(super) fn new(cloud: &PointCloud, ball: Ball) -> Self {
-        let padded = |point: &[f64]| {
-            let mut padded = [0.0; 3];
-            padded[3 - cloud.dim..].copy_from_slice(point);
-            padded
-        };
-        let points: Vec<_> = cloud.coordinates.chunks(cloud.dim).map(padded).collect();
-        let lower = points.iter().fold([f64::INFINITY; 3], |lower, point| from_fn(|axis| lower[axis].min(point[axis])));
-        let mut list = Self { ball, lower, members: Vec::new(), points };
-        list.members =
-            (0..).zip(&list.points).map(|(node, &point)| Member { cell: list.cell(point), node, point }).collect();
-        list.members.sort_by_key(|member| member.cell);
-        list
+/// Coordinates must be complete and finite.
+pub(super) fn check_points(dim: usize, coordinates: &[f64]) -> Result<()> {
+    check_dim("cloud.dim", dim)?;
+    if coordinates.is_empty() || !coordinates.len().is_multiple_of(dim) {
+        return Err(Error::invalid(
+            "cloud.coordinates",
+            format!("{dim} numbers for each of one or more points"),
+            format!("{} numbers", coordinates.len()),
+            "check the dimension and whether the file is complete",
+        ));
     }
-
-    /// Cells are a little wider than the radius: rounding cannot put a neighbour two cells away.
-    fn cell(&self, point: [f64; 3]) -> [u32; 3] {
-        let width = self.ball.radius * (1.0 + 1e-6);
-        from_fn(|axis| ((point[axis] - self.lower[axis]) / width).min(LAST_CELL) as u32)
+    if let Some(index) = coordinates.iter().position(|value| !value.is_finite()) {
+        return Err(Error::NotFinite {
+            what: "coordinate".into(),
+            got: coordinates[index],
+            place: format!("at point {}, axis {}", index / dim, index % dim),
+            hint: "remove the point or repair its coordinates".into(),
+        });
     }
-
-    /// The points within the ball around a point, itself included, in ascending order.
-    pub(super) fn within(&self, node: usize) -> Vec<u32> {
-        let around = |cell: u32| cell.saturating_sub(1)..=cell + 1;
-        let centre = self.points[node];
-        let [x, y, z] = self.cell(centre);
-        let mut found = Vec::new();
-        for x in around(x) {
-            for y in around(y) {
-                let first = [x, y, *around(z).start()];
-                let last = [x, y, *around(z).end()];
-                let start = self.members.partition_point(|member| member.cell < first);
-                let candidates = self.members[start..].iter().take_while(|member| member.cell <= last);
-                let displacement = |member: &Member| -> [f64; 3] { from_fn(|axis| member.point[axis] - centre[axis]) };
-                found.extend(
-                    candidates.filter(|member| self.ball.holds(displacement(member))).map(|member| member.node),
-                );
-            }
-        }
-        found.sort_unstable();
-        found
-    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
-        #[test]
-        fn the_cell_list_finds_what_brute_force_finds(
-            dim in 1usize..=3,
-            // Multiples of 1/20 make ties and coinciding points common.
-            numbers in prop::collection::vec((-20i32..20).prop_map(|k| f64::from(k) / 20.0), 3..180),
-            radius in prop_oneof![0.01f64..2.5, (1i32..9).prop_map(|k| f64::from(k) / 20.0)],
-            inclusive: bool,
-        ) {
-            let points = numbers.len() / dim;
-            let cloud = PointCloud::new(dim, numbers[..points * dim].to_vec(), 1.0).unwrap();
-            let cells = CellList::new(&cloud, Ball { radius, inclusive });
-            for node in 0..points {
-                let distance = |other: usize| {
-                    let pairs = cloud.point(node).iter().zip(cloud.point(other));
-                    pairs.map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
-                };
-                let expected: Vec<u32> = (0..points)
-                    .filter(|&other| if inclusive {
-                        distance(other) <= radius * (1.0 + 1e-9)
-                    } else {
-                        distance(other) < radius * (1.0 - 1e-9)
-                    })
-                    .map(|other| other as u32)
-                    .collect();
-                prop_assert_eq!(cells.within(node), expected);
-            }
-        }
-    }
-
-    #[test]
-    fn a_tiny_radius_in_a_huge_cloud_is_searched_correctly() {
-        let cloud = PointCloud::new(1, vec![-1e300, 0.0, 1e-9, 1e300, 0.0], 1.0).unwrap();
-        let ball = Ball { radius: 1e-8, inclusive: false };
-        let cells = CellList::new(&cloud, ball);
-        assert_eq!(cells.within(0), [0]);
-        assert_eq!(cells.within(1), [1, 2, 4]);
-    }
 
     #[test]
     fn wrong_clouds_are_refused_with_a_reason() {
         let message = |dim, coordinates: &[f64], measure| {
-            let raw = Unchecked { dim, coordinates: coordinates.to_vec(), measure, weights: Vec::new() };
+            let raw =
+                Unchecked { dim, coordinates: coordinates.to_vec(), measure, weights: Vec::new(), enclosure: None };
             PointCloud::try_from(raw).unwrap_err().to_string()
         };
         assert!(message(0, &[0.0], 1.0).contains("cloud.dim"));

@@ -19,6 +19,12 @@ pub enum Extent {
         /// of 1e-9. The rule `overlap` has no ties and ignores this.
         inclusive: bool,
     },
+    /// So many nearest other nodes, of which those with smaller numbers come first when they are equally far: a radius that
+    /// follows the density of the nodes. The rule `overlap` takes the ball that just reaches the last of them.
+    Nearest {
+        /// The number of neighbours, the node itself not counted.
+        neighbours: usize,
+    },
 }
 
 /// What a file says: a radius beside `all` is a misunderstanding that serde's own enums would overlook.
@@ -28,6 +34,7 @@ struct Unchecked {
     kind: Kind,
     radius: Option<f64>,
     inclusive: Option<bool>,
+    neighbours: Option<usize>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -35,12 +42,18 @@ struct Unchecked {
 enum Kind {
     All,
     Ball,
+    Nearest,
 }
 
 impl TryFrom<Unchecked> for Extent {
     type Error = Error;
 
     fn try_from(extent: Unchecked) -> Result<Self> {
+        if let (Kind::Nearest, Some(neighbours), None, None) =
+            (extent.kind, extent.neighbours, extent.radius, extent.inclusive)
+        {
+            return Ok(Self::Nearest { neighbours });
+        }
         match (extent.kind, extent.radius, extent.inclusive) {
             (Kind::All, None, None) => Ok(Self::All),
             (Kind::Ball, Some(radius), inclusive) => {
@@ -52,6 +65,12 @@ impl TryFrom<Unchecked> for Extent {
                 "a radius for the kind `ball`",
                 "none",
                 "add `radius`, or choose the kind `all`",
+            )),
+            (Kind::Nearest, ..) => Err(Error::invalid(
+                "extent",
+                "`neighbours` and nothing else for the kind `nearest`",
+                "something else",
+                "give the number of neighbours",
             )),
             (Kind::All, ..) => Err(Error::invalid(
                 "extent",
@@ -100,7 +119,7 @@ mod tests {
     use super::*;
 
     fn read(kind: Kind, radius: Option<f64>, inclusive: Option<bool>) -> Result<Extent> {
-        Extent::try_from(Unchecked { kind, radius, inclusive })
+        Extent::try_from(Unchecked { kind, radius, inclusive, neighbours: None })
     }
 
     #[test]

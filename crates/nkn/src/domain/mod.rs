@@ -16,6 +16,7 @@
 
 mod cloud;
 mod clouds;
+mod enclosure;
 mod extent;
 mod grid;
 mod lattice;
@@ -24,15 +25,21 @@ mod overlap;
 mod pixels;
 mod policy;
 mod quadrature;
+mod scattered;
+mod search;
+mod voronoi;
 
 pub use cloud::PointCloud;
 pub use clouds::Clouds;
+pub use enclosure::Enclosure;
 pub use extent::Extent;
 pub use grid::Grid;
 pub use neighbourhood::{Neighbourhood, connect};
 pub use pixels::connect_pixels;
 pub use policy::Policy;
 pub use quadrature::{Quadrature, TrainingRule};
+pub use scattered::{Scattered, connect_points};
+pub use voronoi::cell_measures;
 
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Who is whose neighbour, with which weight.
 
 use super::{
-    Domain, Extent, PointCloud, Quadrature, TrainingRule, cloud::CellList, extent::Ball, lattice::Lattice,
-    overlap::OverlapTable, quadrature::NodeRule,
+    Domain, Extent, PointCloud, Quadrature, TrainingRule, extent::Ball, lattice::Lattice, overlap::OverlapTable,
+    quadrature::NodeRule, scattered::connect_points,
 };
 use crate::{Error, Result};
 use rayon::prelude::*;
@@ -125,24 +125,16 @@ pub fn connect(
     let count = u32::try_from(nodes)
         .map_err(|_| Error::invalid("domain", format!("at most {} nodes", u32::MAX), nodes, "use a coarser grid"))?;
     match (*extent, domain) {
-        (Extent::All, _) => {
-            let rule = match domain {
-                Domain::Grid(grid) => NodeRule::on_lattice(quadrature, &Lattice::new(grid))?,
-                Domain::Cloud(cloud) => NodeRule::on_cloud(quadrature, cloud)?,
-                Domain::Clouds(_) => unreachable!("taken apart above"),
-            };
+        (_, Domain::Clouds(_)) => unreachable!("taken apart above"),
+        (_, Domain::Cloud(cloud)) => connect_points(&cloud.scattered(), extent, quadrature),
+        (Extent::Nearest { .. }, Domain::Grid(grid)) => {
+            connect_points(&grid.to_cloud()?.scattered(), extent, quadrature)
+        }
+        (Extent::All, Domain::Grid(grid)) => {
+            let rule = NodeRule::on_lattice(quadrature, &Lattice::new(grid))?;
             let row = |_| rule.weigh((0..count).collect());
             Ok(Neighbourhood::from_rows(nodes, row))
         }
-        (Extent::Ball { radius, inclusive }, Domain::Cloud(cloud)) => {
-            let ball = Ball::new(radius, inclusive)?;
-            let rule = NodeRule::on_cloud(quadrature, cloud)?;
-            let cells = CellList::new(cloud, ball);
-            let row = |node| rule.weigh(cells.within(node));
-            let spacing = (cloud.measure() / nodes as f64).powf(1.0 / cloud.dim() as f64);
-            not_alone(Neighbourhood::from_rows(nodes, row), radius, &[spacing])
-        }
-        (Extent::Ball { .. }, Domain::Clouds(_)) => unreachable!("taken apart above"),
         (Extent::Ball { radius, inclusive }, Domain::Grid(grid)) => {
             let ball = Ball::new(radius, inclusive)?;
             let (lattice, rule) = match quadrature {
@@ -185,7 +177,7 @@ fn stencil_rule(training: Option<&TrainingRule>) -> Result<&TrainingRule> {
 }
 
 /// A network whose nodes see only themselves would train without complaint and learn nothing of the operator.
-fn not_alone(result: Neighbourhood, radius: f64, spacing: &[f64]) -> Result<Neighbourhood> {
+pub(super) fn not_alone(result: Neighbourhood, radius: f64, spacing: &[f64]) -> Result<Neighbourhood> {
     if result.edges() > result.nodes() || result.nodes() == 1 {
         return Ok(result);
     }

@@ -137,15 +137,20 @@ impl<'a> OverlapTable<'a> {
                 row.push((self.lattice.node(at), measure));
             }
         }
-        let total = |row: &[(u32, f64)]| row.iter().map(|(_, measure)| measure).sum::<f64>();
-        let threshold = NEGLIGIBLE * total(&row);
-        row.retain(|&(source, measure)| measure > threshold || source as usize == node);
-        let total = total(&row);
-        for (_, measure) in &mut row {
-            *measure /= total;
-        }
-        row
+        as_shares(node, row)
     }
+}
+
+/// The parts of a node's ball as shares of it, without those that are rounding.
+pub(super) fn as_shares(node: usize, mut row: Vec<(u32, f64)>) -> Vec<(u32, f64)> {
+    let total = |row: &[(u32, f64)]| row.iter().map(|(_, measure)| measure).sum::<f64>();
+    let threshold = NEGLIGIBLE * total(&row);
+    row.retain(|&(source, measure)| measure > threshold || source as usize == node);
+    let total = total(&row);
+    for (_, measure) in &mut row {
+        *measure /= total;
+    }
+    row
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ impl Policy<'_> {
         match (self.asked, self.trained) {
             (Some(asked), _) => by(asked, training.as_ref()),
             // The mean over the neighbours is another rule on every grid.
-            (None, Quadrature::Mean) if is_other && matches!(domain, Domain::Grid(_)) => {
+            (None, Quadrature::Mean) if is_other && (matches!(domain, Domain::Grid(_)) || training.is_some()) => {
                 by(Quadrature::Stencil, training.as_ref()).or_else(|_| by(Quadrature::Overlap, training.as_ref()))
             }
             // Half the training's spacing is fine enough for the integral: beyond that the cost would grow with the fourth power of the

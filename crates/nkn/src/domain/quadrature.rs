@@ -1,6 +1,6 @@
 //! The rules that turn an integral over y into a weighted sum over nodes.
 
-use super::{Domain, Extent, PointCloud, lattice::Lattice};
+use super::{Domain, Extent, lattice::Lattice};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
@@ -11,15 +11,16 @@ use std::{fmt, str::FromStr};
 pub enum Quadrature {
     /// Chosen by the domain: see [`Quadrature::chosen_for`].
     Automatic,
-    /// The product of the axes' trapezoidal weights at the source. Grids only.
+    /// The measure of the source's cell: on a grid the product of the axes' trapezoidal weights, on scattered points the
+    /// measure that is given or that of the Voronoi cell.
     Trapezoid,
     /// One over the number of neighbours, the node itself counted: the rule of the paper's numbers.
     Mean,
     /// The volume of a cell; on a cloud the domain's measure over the number of points.
     Uniform,
     /// The share of the ball, as far as it is in the domain, that lies in the source's cell. A cell counts even if
-    /// its node is outside the ball. Grids with a radius only. The weights at a node sum to 1, and the error falls
-    /// with the square of the spacing, at the boundary too.
+    /// its node is outside the ball. With a radius or a number of neighbours only. The weights at a node sum to 1, and on
+    /// grids the error falls with the square of the spacing, at the boundary too.
     Overlap,
     /// Only displacements of the training grid, weighted as in training. Grids with a radius only.
     Stencil,
@@ -38,13 +39,17 @@ pub struct TrainingRule {
 impl Quadrature {
     const ALL: [Self; 6] = [Self::Automatic, Self::Trapezoid, Self::Mean, Self::Uniform, Self::Overlap, Self::Stencil];
 
-    /// The rule itself, or, where it is automatic, the one that suits the domain: on a grid `overlap` within a radius and the trapezoidal rule without
-    /// one, on scattered points the mean over the neighbours.
+    /// The rule itself, or, where it is automatic, the one that suits the domain: `overlap` within a radius or among so many
+    /// neighbours (in space, where sharing a cell among balls is dear, of up to 10,000 points only), else the trapezoidal rule.
     pub fn chosen_for(self, domain: &Domain, extent: &Extent) -> Self {
         match (self, domain, extent) {
-            (Self::Automatic, Domain::Grid(_), Extent::Ball { .. }) => Self::Overlap,
-            (Self::Automatic, Domain::Grid(_), Extent::All) => Self::Trapezoid,
-            (Self::Automatic, Domain::Cloud(_) | Domain::Clouds(_), _) => Self::Mean,
+            (Self::Automatic, _, Extent::All) => Self::Trapezoid,
+            (Self::Automatic, Domain::Cloud(_) | Domain::Clouds(_), _)
+                if domain.dim() == 3 && domain.resolution() > 10_000 =>
+            {
+                Self::Trapezoid
+            }
+            (Self::Automatic, ..) => Self::Overlap,
             (rule, ..) => rule,
         }
     }
@@ -99,20 +104,6 @@ impl NodeRule {
         }
     }
 
-    /// The rule on scattered points.
-    pub(super) fn on_cloud(rule: Quadrature, cloud: &PointCloud) -> Result<Self> {
-        match rule {
-            Quadrature::Mean => Ok(Self::Mean),
-            Quadrature::Uniform => Ok(Self::Constant(cloud.measure() / cloud.len() as f64)),
-            _ => Err(Error::invalid(
-                "quadrature",
-                "mean or uniform on a point cloud",
-                format!("`{rule}`"),
-                format!("`{rule}` needs the cells of a grid, and scattered points have none"),
-            )),
-        }
-    }
-
     /// The sources with their weights.
     pub(super) fn weigh(&self, sources: Vec<u32>) -> Vec<(u32, f64)> {
         let mean = 1.0 / sources.len() as f64;
@@ -128,7 +119,7 @@ impl NodeRule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Domain, Extent, Grid, connect};
+    use crate::domain::{Domain, Extent, Grid, PointCloud, connect};
     use proptest::prelude::*;
 
     #[test]
@@ -150,9 +141,8 @@ mod tests {
         };
         for rule in [Quadrature::Overlap, Quadrature::Stencil] {
             assert!(message(&grid, rule).contains("there is none: give a radius"));
-            assert!(message(&cloud, rule).contains("mean or uniform on a point cloud"));
+            assert!(message(&cloud, rule).contains("overlap within a radius"));
         }
-        assert!(message(&cloud, Quadrature::Trapezoid).contains("needs the cells of a grid"));
     }
 
     proptest! {

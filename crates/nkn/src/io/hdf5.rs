@@ -20,6 +20,7 @@ use super::matlab::{Contents, DEFLATE_LIMIT, MatlabVariable, damaged};
 use super::number::Number;
 use crate::{Error, Result};
 use hdf5_pure::{Dataset, Datatype, File, FileBuilder, Group};
+use std::borrow::Cow;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
@@ -151,7 +152,7 @@ pub(super) fn write_hdf5<'a>(
     let mut builder = FileBuilder::new();
     for (name, shape, values) in arrays {
         let shape: Vec<u64> = shape.iter().map(|side| *side as u64).collect();
-        builder.create_dataset(name).with_f64_data(values).with_shape(&shape);
+        builder.create_dataset(name).with_f64_data(&values).with_shape(&shape);
     }
     let mut out = BufWriter::new(file);
     builder.finish_to(&mut out).map_err(|error| match error {

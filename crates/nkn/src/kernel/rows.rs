@@ -7,7 +7,7 @@
 //! then edge by edge. A block of rows then has many ReLU units of the kernel network off on all of it, and those are left out of
 //! the products (see `kernel/active.rs`): on a two-valued b 38 % of the units, against 15 % in the order of the edges.
 
-use crate::domain::Neighbourhood;
+use crate::domain::{Enclosure, Neighbourhood};
 use crate::linalg::Groups;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -151,14 +151,26 @@ impl RowTable {
         Groups::new(self.rows(), all.map(|(edge, sample)| (self.row(edge, sample), sample as u32)))
     }
 
-    /// The kernel's inputs in the paper's order: x (target), y (source), b(x), b(y).
-    pub fn inputs(&self, graph: &Neighbourhood, dim: usize, coordinates: &[f64], fields: &[f64]) -> Vec<f64> {
+    /// The kernel's inputs in the paper's order: x (target), y (source), b(x), b(y). Along a periodic axis y is the image that
+    /// is nearest to x.
+    pub fn inputs(
+        &self,
+        graph: &Neighbourhood,
+        dim: usize,
+        (coordinates, enclosure): (&[f64], Option<&Enclosure>),
+        fields: &[f64],
+    ) -> Vec<f64> {
         let (nodes, targets) = (graph.nodes(), graph.targets());
         let components = if self.is_shared() { 0 } else { fields.len() / (self.samples * nodes) };
         let mut rows = Vec::with_capacity(self.rows() * 2 * (dim + components));
         for (&edge, &witness) in self.row_edge.iter().zip(&self.witness) {
             let ends = [targets[edge as usize] as usize, graph.sources()[edge as usize] as usize];
             ends.iter().for_each(|node| rows.extend_from_slice(&coordinates[node * dim..(node + 1) * dim]));
+            if let Some(enclosure) = enclosure {
+                let place = rows.len() - 2 * dim;
+                let (x, y) = rows[place..].split_at_mut(dim);
+                enclosure.bring_near(x, y);
+            }
             let first = witness as usize * nodes;
             let values = |node: &usize| &fields[(first + node) * components..(first + node + 1) * components];
             ends.iter().for_each(|node| rows.extend_from_slice(values(node)));
@@ -285,7 +297,7 @@ mod tests {
             let fields: Vec<f64> = values.iter().map(|&v| v as f64).collect();
             let table = RowTable::of_fields(&graph, 4, &fields);
             let coordinates: Vec<f64> = (0..50).map(|i| i as f64).collect();
-            let inputs = table.inputs(&graph, 2, &coordinates, &fields);
+            let inputs = table.inputs(&graph, 2, (&coordinates, None), &fields);
             prop_assert_eq!(inputs.len(), table.rows() * 6);
             let mut edge = 0;
             for target in 0..25 {

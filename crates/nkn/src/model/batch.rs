@@ -204,7 +204,7 @@ impl KernelLayers {
             (0..config.fields.len()).filter(|&i| config.kernel_fields.contains(&config.fields[i])).collect();
         let kernel_fields = if seen.is_empty() { Vec::new() } else { interleave(encoded, &seen) };
         let rows = RowTable::of_fields(edges, samples, &kernel_fields);
-        let inputs = rows.inputs(edges, dim, &geometry.coordinates, &kernel_fields);
+        let inputs = rows.inputs(edges, dim, (&geometry.coordinates, geometry.enclosure.as_ref()), &kernel_fields);
         let update = match config.kind {
             Kind::Gkn => Update::GraphKernel { activate_last: config.activate_last },
             _ => Update::DiffusionReaction { step: config.time / options.depth as f64 },

@@ -91,6 +91,9 @@ pub struct ModelConfig {
     /// Radius of the neighbourhood; without it every node is everybody's neighbour. Images: in pixels of the original images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub radius: Option<f64>,
+    /// Functions: so many nearest nodes instead of a radius, which follows the density of scattered points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<usize>,
     /// Whether nodes at distance exactly r are neighbours.
     pub inclusive: bool,
     /// The rule that turns the integral into a sum; left out, the domain decides.
@@ -135,6 +138,7 @@ impl Default for ModelConfig {
             outputs: Vec::new(),
             components: BTreeMap::new(),
             radius: None,
+            neighbours: None,
             inclusive: false,
             quadrature: Quadrature::Automatic,
             normalise_input: NormaliserKind::None,
@@ -211,6 +215,13 @@ impl ModelConfig {
             let hint = "leave it out to connect every node with every other";
             return Err(Error::invalid("model.radius", "a positive number", radius, hint));
         }
+        if let Some(neighbours) = self.neighbours
+            && (neighbours == 0 || self.radius.is_some())
+        {
+            let got = if neighbours == 0 { "0" } else { "both" };
+            let expected = "a positive number, or a radius";
+            return Err(Error::invalid("model.neighbours", expected, got, "for example 30, and no radius"));
+        }
         if !(0.0..1.0).contains(&self.dropout) {
             return Err(Error::invalid("model.dropout", "a share from 0 to below 1", self.dropout, "for example 0.2"));
         }
@@ -286,9 +297,10 @@ impl ModelConfig {
 
     /// The neighbourhood.
     pub fn extent(&self) -> Extent {
-        match self.radius {
-            Some(radius) => Extent::Ball { radius, inclusive: self.inclusive },
-            None => Extent::All,
+        match (self.neighbours, self.radius) {
+            (Some(neighbours), _) => Extent::Nearest { neighbours },
+            (None, Some(radius)) => Extent::Ball { radius, inclusive: self.inclusive },
+            (None, None) => Extent::All,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::batch::Normalisers;
 use super::config::{Kind, ModelConfig};
 use super::fno::Frequencies;
-use crate::domain::{Domain, Neighbourhood, Policy, Quadrature};
+use crate::domain::{Domain, Enclosure, Neighbourhood, Policy, Quadrature};
 use crate::field::Normaliser;
 use crate::operator::Edges;
 use crate::{Error, Result};
@@ -16,6 +16,8 @@ pub struct Geometry {
     pub(super) dim: usize,
     /// nodes x dim.
     pub(super) coordinates: Arc<Vec<f64>>,
+    /// The box of scattered points, if it is known: along its periodic axes points have images.
+    pub(super) enclosure: Option<Enclosure>,
     /// The statistics of the input fields on this domain.
     pub(super) fields: Arc<Vec<Normaliser>>,
     /// The statistics of the outputs on this domain.
@@ -59,6 +61,10 @@ impl Geometry {
         Ok(Self {
             dim: domain.dim(),
             coordinates: Arc::new(domain.coordinates()),
+            enclosure: match domain {
+                Domain::Cloud(cloud) => cloud.enclosure().cloned(),
+                _ => None,
+            },
             fields: on(&normalisers.fields, &config.fields)?,
             outputs: on(&normalisers.outputs, &config.output_names())?,
             links,

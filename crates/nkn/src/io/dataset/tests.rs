@@ -392,7 +392,7 @@ fn hdf5_and_folders_of_arrays_are_data_sets() {
     write_dataset(&path, &samples).unwrap();
     assert_eq!(recognise(&path).unwrap(), Format::Hdf5);
     assert_eq!(read(&path).unwrap(), samples);
-    assert_eq!(read_first(&path, Need::Output, Some(1)).unwrap().count(), 1);
+    assert_eq!(read_first(&path, Need::Output, &[], Some(1)).unwrap().count(), 1);
     let arrays = folder.path().join("arrays");
     fs::create_dir(&arrays).unwrap();
     let b: Array2<f64> = array![[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]];

@@ -113,7 +113,7 @@ proptest! {
         let values = &seed[..shape.iter().product::<usize>()];
         let folder = tempdir().unwrap();
         let path = folder.path().join("a.h5");
-        let arrays = [("u", shape.clone(), values), ("a b", vec![1], &[0.5][..])];
+        let arrays = [("u", shape.clone(), values.into()), ("a b", vec![1], vec![0.5].into())];
         write_hdf5(std::fs::File::create(&path).unwrap(), arrays).unwrap();
         let mut read = read_all(&path, None).unwrap();
         read.sort_by(|a, b| b.name.cmp(&a.name));

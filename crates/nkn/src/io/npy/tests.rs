@@ -106,7 +106,7 @@ proptest! {
         prop_assume!(values.len() == shape.iter().product::<usize>());
         let folder = tempdir().unwrap();
         let path = folder.path().join("a.npz");
-        write_npz(File::create(&path).unwrap(), [("u", shape.clone(), values)]).unwrap();
+        write_npz(File::create(&path).unwrap(), [("u", shape.clone(), values.into())]).unwrap();
         let read = read_npz(&path).unwrap();
         prop_assert_eq!((&read[0].name[..], &read[0].shape), ("u", &shape));
         let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
