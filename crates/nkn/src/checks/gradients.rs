@@ -196,9 +196,10 @@ fn with_fields(case: &Case, mut batch: Batch, fields: Tensor<3>) -> Batch {
 
 /// The derivative with respect to the (normalised) input fields; the kernel sees one of them.
 fn check_input(case: &Case, quadrature: Quadrature) {
-    // A b without two equal values.
-    let b = numbers(case.samples.count() * case.samples.nodes(), Seed::new(4));
-    let inputs = [("a", case.samples.field("a").unwrap().values.clone()), ("b", b)];
+    // A b without two equal values, so that every sample has kernel rows of its own.
+    let values = |name: &str| case.samples.field(name).unwrap().values.clone();
+    let b: Vec<f64> = values("b").iter().zip(0..).map(|(b, i)| b + 1e-9 * f64::from(i)).collect();
+    let inputs = [("a", values("a")), ("b", b)];
     let samples = Samples::on(case.samples.domain().clone()).inputs(inputs).unwrap();
     let samples = samples.output("u", case.samples.output_values().unwrap().to_vec()).unwrap();
     let (config, normalisers) = (case.config.clone(), case.normalisers.clone());
