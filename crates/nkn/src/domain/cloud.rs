@@ -1,64 +1,36 @@
 //! Scattered points, and the search for those within a radius.
 
 use super::{check_dim, extent::Ball};
+use crate::error::ensure;
 use crate::{Error, Result};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::array::from_fn;
 
 /// Scattered points. Points may coincide.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PointCloud {
     dim: usize,
     coordinates: Vec<f64>,
     measure: f64,
 }
 
-/// What a file says, before [`PointCloud::new`] has looked at it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Unchecked {
-    dim: usize,
-    coordinates: Vec<f64>,
-    measure: f64,
-}
-
-impl TryFrom<Unchecked> for PointCloud {
-    type Error = Error;
-
-    fn try_from(cloud: Unchecked) -> Result<Self> {
-        Self::new(cloud.dim, cloud.coordinates, cloud.measure)
-    }
-}
-
 impl PointCloud {
     /// Points given by their coordinates, point by point, in a domain of the given length, area or volume.
     pub fn new(dim: usize, coordinates: Vec<f64>, measure: f64) -> Result<Self> {
         check_dim("cloud.dim", dim)?;
-        if coordinates.is_empty() || !coordinates.len().is_multiple_of(dim) {
-            return Err(Error::invalid(
-                "cloud.coordinates",
-                format!("{dim} numbers for each of one or more points"),
-                format!("{} numbers", coordinates.len()),
-                "check the dimension and whether the file is complete",
-            ));
-        }
+        let expected = format!("{dim} numbers for each of one or more points");
+        let got = format!("{} numbers", coordinates.len());
+        let hint = "check the dimension and whether the file is complete";
+        let is_whole = !coordinates.is_empty() && coordinates.len().is_multiple_of(dim);
+        ensure!(is_whole, Error::invalid("cloud.coordinates", expected, got, hint));
         if let Some(index) = coordinates.iter().position(|value| !value.is_finite()) {
-            return Err(Error::NotFinite {
-                what: "coordinate".into(),
-                got: coordinates[index],
-                place: format!("at point {}, axis {}", index / dim, index % dim),
-                hint: "remove the point or repair its coordinates".into(),
-            });
+            let place = format!("at point {}, axis {}", index / dim, index % dim);
+            let hint = "remove the point or repair its coordinates";
+            return Err(Error::not_finite("coordinate", coordinates[index], place, hint));
         }
-        if !(measure > 0.0 && measure.is_finite()) {
-            return Err(Error::invalid(
-                "cloud.measure",
-                "a positive number",
-                measure,
-                "give the length, area or volume of the domain that the points fill",
-            ));
-        }
+        let is_measure = measure > 0.0 && measure.is_finite();
+        let hint = "give the length, area or volume of the domain that the points fill";
+        ensure!(is_measure, Error::invalid("cloud.measure", "a positive number", measure, hint));
         Ok(Self { dim, coordinates, measure })
     }
 
@@ -207,8 +179,7 @@ mod tests {
     #[test]
     fn wrong_clouds_are_refused_with_a_reason() {
         let message = |dim, coordinates: &[f64], measure| {
-            let raw = Unchecked { dim, coordinates: coordinates.to_vec(), measure };
-            PointCloud::try_from(raw).unwrap_err().to_string()
+            PointCloud::new(dim, coordinates.to_vec(), measure).unwrap_err().to_string()
         };
         assert!(message(0, &[0.0], 1.0).contains("cloud.dim"));
         assert!(message(4, &[0.0; 4], 1.0).contains("1, 2 or 3 dimensions, got 4"));

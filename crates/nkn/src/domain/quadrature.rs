@@ -63,12 +63,9 @@ impl FromStr for Quadrature {
     fn from_str(text: &str) -> Result<Self> {
         let found = Self::ALL.into_iter().find(|rule| rule.to_string() == text);
         found.ok_or_else(|| {
-            Error::invalid(
-                "quadrature",
-                format!("one of {}", Self::ALL.map(|rule| rule.to_string()).join(", ")),
-                format!("`{text}`"),
-                "`mean` is the paper's rule; `overlap` does not change when the resolution does",
-            )
+            let expected = format!("one of {}", Self::ALL.map(|rule| rule.to_string()).join(", "));
+            let hint = "`mean` is the paper's rule; `overlap` does not change when the resolution does";
+            Error::invalid("quadrature", expected, format!("`{text}`"), hint)
         })
     }
 }
@@ -90,12 +87,11 @@ impl NodeRule {
             Quadrature::Trapezoid => Ok(Self::PerSource(lattice.cell_measures())),
             Quadrature::Mean => Ok(Self::Mean),
             Quadrature::Uniform => Ok(Self::Constant(lattice.steps().iter().product())),
-            Quadrature::Overlap | Quadrature::Stencil | Quadrature::Automatic => Err(Error::invalid(
-                "quadrature",
-                "trapezoid, mean or uniform for an integral over the whole domain",
-                format!("`{rule}`"),
-                format!("`{rule}` divides a ball among nodes, and there is none: give a radius"),
-            )),
+            Quadrature::Overlap | Quadrature::Stencil | Quadrature::Automatic => {
+                let expected = "trapezoid, mean or uniform for an integral over the whole domain";
+                let hint = format!("`{rule}` divides a ball among nodes, and there is none: give a radius");
+                Err(Error::invalid("quadrature", expected, format!("`{rule}`"), hint))
+            }
         }
     }
 
@@ -104,12 +100,10 @@ impl NodeRule {
         match rule {
             Quadrature::Mean => Ok(Self::Mean),
             Quadrature::Uniform => Ok(Self::Constant(cloud.measure() / cloud.len() as f64)),
-            _ => Err(Error::invalid(
-                "quadrature",
-                "mean or uniform on a point cloud",
-                format!("`{rule}`"),
-                format!("`{rule}` needs the cells of a grid, and scattered points have none"),
-            )),
+            _ => {
+                let hint = format!("`{rule}` needs the cells of a grid, and scattered points have none");
+                Err(Error::invalid("quadrature", "mean or uniform on a point cloud", format!("`{rule}`"), hint))
+            }
         }
     }
 

@@ -141,24 +141,16 @@ impl Samples {
     pub fn field(&self, name: &str) -> Result<&Field> {
         self.fields.iter().find(|field| field.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
-            Error::invalid(
-                "input field of the data",
-                format!("a field named {name:?}"),
-                format!("{names:?}"),
-                "rename the array in the data file, or name the right fields in [model]",
-            )
+            let hint = "rename the array in the data file, or name the right fields in [model]";
+            Error::invalid("input field of the data", format!("a field named {name:?}"), format!("{names:?}"), hint)
         })
     }
 
     /// The output function, samples x nodes, or an error that says it is missing.
     pub fn output_values(&self) -> Result<&[f64]> {
         self.output.as_ref().map(|output| output.values.as_slice()).ok_or_else(|| {
-            Error::invalid(
-                "output of the data",
-                "an array u with the functions to learn",
-                "none",
-                "add u to the data file, or call `output` on the samples",
-            )
+            let hint = "add u to the data file, or call `output` on the samples";
+            Error::invalid("output of the data", "an array u with the functions to learn", "none", hint)
         })
     }
 
@@ -197,12 +189,8 @@ impl Samples {
     /// ```
     pub fn coarsen(&self, resolution: usize) -> Result<Self> {
         let Domain::Grid(grid) = &self.domain else {
-            return Err(Error::invalid(
-                "resolution",
-                "data on a regular grid",
-                "a point cloud",
-                "give data of the resolution wanted",
-            ));
+            let hint = "give data of the resolution wanted";
+            return Err(Error::invalid("resolution", "data on a regular grid", "a point cloud", hint));
         };
         if grid.shape()[0] == resolution {
             return Ok(self.clone());
@@ -215,12 +203,9 @@ impl Samples {
                 .filter(|step| grid.shape().iter().all(|side| (side - 1) % step == 0))
                 .map(|step| cells / step + 1)
                 .collect();
-            return Err(Error::invalid(
-                "resolution",
-                format!("one that takes every n-th node of the grid {:?}: {possible:?}", grid.shape()),
-                resolution,
-                "choose one of these, or generate data on another grid",
-            ));
+            let expected = format!("one that takes every n-th node of the grid {:?}: {possible:?}", grid.shape());
+            let hint = "choose one of these, or generate data on another grid";
+            return Err(Error::invalid("resolution", expected, resolution, hint));
         }
         let shape: Vec<usize> = grid.shape().iter().map(|side| (side - 1) / step + 1).collect();
         let coarse = Grid::new(shape.clone(), grid.lower().to_vec(), grid.upper().to_vec())?;

@@ -1,5 +1,6 @@
 //! What a file is, by its first bytes: its name says nothing about its content.
 
+use crate::error::ensure;
 use crate::{Error, Result};
 use std::fs::File;
 use std::io::Read;
@@ -7,34 +8,20 @@ use std::path::Path;
 
 /// The formats that are known by their first bytes, also those that are not read here: then a message can name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// A zip archive, which NumPy's .npz files are.
+pub(crate) enum Format {
     Npz,
-    /// A single array of NumPy.
     Npy,
-    /// MATLAB's format from 1996 on (`save -v7`).
     Matlab5,
-    /// MATLAB's format of large arrays (`save -v7.3`).
     Matlab73,
-    /// MATLAB's oldest format.
     Matlab4,
-    /// HDF5 without MATLAB's header.
     Hdf5,
-    /// The format of MNIST.
     Idx,
-    /// Anything compressed by gzip.
     Gzip,
-    /// Anything compressed by xz.
     Xz,
-    /// An image.
     Png,
-    /// Weights, as in a model file.
     Safetensors,
-    /// A Python object.
     Pickle,
-    /// A web page, often one that a server sends instead of a file.
     Html,
-    /// Any other text.
     Text,
 }
 
@@ -42,22 +29,12 @@ pub enum Format {
 const START: u64 = 128;
 
 /// Says what a file is by its first bytes; one that begins like no known format is an error.
-///
-/// ```no_run
-/// use nkn::io::{Format, recognise};
-/// # fn main() -> nkn::Result<()> {
-/// assert_eq!(recognise("numbers.dat".as_ref())?, Format::Npz); // whatever it is called
-/// # Ok(())
-/// # }
-/// ```
-pub fn recognise(path: &Path) -> Result<Format> {
+pub(crate) fn recognise(path: &Path) -> Result<Format> {
     let mut start = Vec::new();
     let file = File::open(path).map_err(Error::io(path, "open"))?;
     file.take(START).read_to_end(&mut start).map_err(Error::io(path, "read"))?;
-    if start.is_empty() {
-        let hint = "the program that wrote it was probably stopped: write or copy it again";
-        return Err(Error::file(path, "is empty", hint));
-    }
+    let hint = "the program that wrote it was probably stopped: write or copy it again";
+    ensure!(!start.is_empty(), Error::file(path, "is empty", hint));
     Format::of(&start).ok_or_else(|| {
         let known: Vec<&str> = Format::ALL.iter().map(|(_, name)| *name).collect();
         let problem = format!("is {}, and begins like no known format", describe(&start));
@@ -128,7 +105,7 @@ impl Format {
     }
 
     /// The name in messages.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 

@@ -1,15 +1,17 @@
 //! The samples of a run: generated, fetched, or the user's own files.
 
 use crate::domain::Domain;
+use crate::error::ensure;
 use crate::field::Samples;
 use crate::field::images::Images;
 use crate::io::{Need, read_dataset, read_first, write_dataset};
-use crate::model::Space;
+use crate::model::{ModelConfig, Space};
 use crate::problem::images::{ImageSet, load};
 use crate::problem::{darcy, poisson};
 use crate::seed::Seed;
-use crate::task::{ImageSplits, TestSet};
-use crate::{Error, Result};
+use crate::task::{ClassTask, FunctionTask, ImageSplits, TestSet};
+use crate::train::{Task, TrainConfig};
+use crate::{Device, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -151,6 +153,21 @@ impl Data {
         }
     }
 
+    /// A training with these samples.
+    pub(crate) fn task<'a>(
+        &'a self,
+        model: &'a ModelConfig,
+        train: &'a TrainConfig,
+        device: Device,
+    ) -> Result<Box<dyn Task + 'a>> {
+        Ok(match self {
+            Data::Functions { train: samples, test } => {
+                Box::new(FunctionTask::new(model, train, samples, test.as_ref(), device)?)
+            }
+            Data::Images(splits) => Box::new(ClassTask::new(model, train, splits, device)?),
+        })
+    }
+
     /// What a network on them acts on.
     pub fn space(&self) -> Space {
         match self {
@@ -259,7 +276,7 @@ impl DataConfig {
             Problem::Cifar10 => ((0..count).collect(), count),
             _ => (Seed::new(0).derive("split", 0).permutation(count), 50_000.min(count * 5 / 6)),
         };
-        let (train, validation) = data.training.split(&order, first)?;
+        let (train, validation) = (data.training.select(&order[..first]), data.training.select(&order[first..]));
         if self.train_samples > train.count {
             let expected = format!("at most {}", train.count);
             return Err(Error::invalid("data.train_samples", expected, self.train_samples, "there are no more"));
@@ -301,37 +318,26 @@ impl DataConfig {
 
     /// Refuses what no samples can be made from.
     pub fn check(&self) -> Result<()> {
-        if self.problem == Problem::Poisson && (self.train.is_some() || self.test.is_some()) {
-            return Err(Error::invalid(
-                "data.train and data.test",
-                "no files with problem = \"poisson\"",
-                "a file",
-                "set problem = \"files\"",
-            ));
+        let is_poisson = self.problem == Problem::Poisson;
+        let expected = |what: &str| format!("{what} with problem = \"poisson\"");
+        let has_files = self.train.is_some() || self.test.is_some();
+        let hint = "set problem = \"files\"";
+        ensure!(
+            !(is_poisson && has_files),
+            Error::invalid("data.train and data.test", expected("no files"), "a file", hint)
+        );
+        ensure!(
+            !(is_poisson && self.resolution.is_some()),
+            Error::invalid("data.resolution", expected("nothing"), "a number", "set data.points")
+        );
+        for side in self.tested_at.iter().chain(&self.resolution).filter(|_| self.problem.is_images()) {
+            let what = "data.resolution, data.tested_at";
+            ensure!((2..=512).contains(side), Error::invalid(what, "2 to 512 pixels", side, "for example 28"));
         }
-        if self.problem == Problem::Poisson && self.resolution.is_some() {
-            return Err(Error::invalid(
-                "data.resolution",
-                "nothing with problem = \"poisson\"",
-                "a number",
-                "set data.points",
-            ));
-        }
-        if self.problem.is_images() {
-            for side in self.tested_at.iter().chain(&self.resolution) {
-                if !(2..=512).contains(side) {
-                    let what = "data.resolution, data.tested_at";
-                    return Err(Error::invalid(what, "2 to 512 pixels", side, "for example 28"));
-                }
-            }
-        }
-        if !matches!(self.problem, Problem::Files | Problem::Memory) {
-            for (name, count) in [("train_samples", self.train_samples), ("test_samples", self.test_samples)] {
-                if count == 0 {
-                    let hint = "the paper takes 500 and 100 for Poisson, 100 and 40 for Darcy";
-                    return Err(Error::invalid(format!("data.{name}"), "1 or more", count, hint));
-                }
-            }
+        let is_given = matches!(self.problem, Problem::Files | Problem::Memory);
+        for (name, count) in [("train_samples", self.train_samples), ("test_samples", self.test_samples)] {
+            let hint = "the paper takes 500 and 100 for Poisson, 100 and 40 for Darcy";
+            ensure!(is_given || count > 0, Error::invalid(format!("data.{name}"), "1 or more", count, hint));
         }
         Ok(())
     }
@@ -365,10 +371,8 @@ impl DataConfig {
         };
         if let Some(path) = given {
             let samples = read_first(path, Need::Output, Some(count))?;
-            if samples.count() < count {
-                let have = format!("has {} samples, {count} are asked for", samples.count());
-                return Err(Error::file(path, have, "lower data.train_samples or data.test_samples"));
-            }
+            let have = format!("has {} samples, {count} are asked for", samples.count());
+            ensure!(samples.count() >= count, Error::file(path, have, "lower data.train_samples or data.test_samples"));
             return Ok(samples);
         }
         let name = format!("darcy-{}-seed{}-{first}-{}.npz", self.fine, self.seed, first + count);

@@ -26,7 +26,7 @@ pub enum OptimiserKind {
 const EPSILON: f32 = 1e-8;
 
 /// The state of the algorithm.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Optimiser {
     /// Steps taken.
     pub(crate) steps: u64,
@@ -47,11 +47,6 @@ impl Optimiser {
             _ => Vec::new(),
         };
         Self { steps: 0, first: zeros(), second: zeros(), bases }
-    }
-
-    /// Steps taken.
-    pub fn steps(&self) -> u64 {
-        self.steps
     }
 
     /// One step against the gradients (one vector per group) at the given learning rate.

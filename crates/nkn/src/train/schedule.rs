@@ -1,5 +1,6 @@
 //! How the learning rate changes while a depth is trained.
 
+use crate::error::ensure;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -57,18 +58,15 @@ impl Default for ScheduleConfig {
 
 impl ScheduleConfig {
     pub(super) fn check(&self) -> Result<()> {
-        let share = |name: &str, value: f64, low_ok: bool| {
-            if value.is_finite() && value <= 1.0 && (value > 0.0 || (low_ok && value == 0.0)) {
-                return Ok(());
-            }
-            Err(Error::invalid(format!("train.schedule.{name}"), "a share from 0 to 1", value, "for example 0.8"))
-        };
-        share("factor", self.factor, false)?;
-        share("floor", self.floor, true)?;
-        for (name, value) in [("every", self.every), ("patience", self.patience)] {
-            if value == 0 {
-                return Err(Error::invalid(format!("train.schedule.{name}"), "1 or more", value, "for example 50"));
-            }
+        let name = |key: &str| format!("train.schedule.{key}");
+        for (key, value, is_share) in
+            [("factor", self.factor, self.factor > 0.0), ("floor", self.floor, self.floor >= 0.0)]
+        {
+            let error = || Error::invalid(name(key), "a share from 0 to 1", value, "for example 0.8");
+            ensure!(is_share && value <= 1.0, error());
+        }
+        for (key, value) in [("every", self.every), ("patience", self.patience)] {
+            ensure!(value > 0, Error::invalid(name(key), "1 or more", value, "for example 50"));
         }
         Ok(())
     }

@@ -6,7 +6,10 @@ use crate::model::{Averages, Model, Parameters, Work};
 use serde::{Deserialize, Serialize};
 
 /// Everything that changes while training: with it a training continues to the bit.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// In a checkpoint the numbers are the header, under these names, and what is skipped are tensors.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct State {
     /// Position on the ladder.
     pub rung: usize,
@@ -14,27 +17,37 @@ pub struct State {
     pub epoch: usize,
     /// Steps done in this epoch.
     pub step: usize,
-    /// The depth that the weights belong to: at the start of a rung still that of the rung before.
+    /// The depth that the weights belong to: at the start of a rung still that of the rung before. Old checkpoints do not
+    /// have it.
     pub depth: usize,
     /// The weights.
+    #[serde(skip)]
     pub parameters: Parameters,
     /// Running averages of batch normalisations.
+    #[serde(skip)]
     pub(crate) averages: Averages,
     /// The optimiser's moments.
+    #[serde(skip)]
     pub optimiser: Optimiser,
     /// The weights with the lowest training loss at this depth, and that loss.
+    #[serde(skip)]
     pub best: Parameters,
     /// The averages that belong to them.
+    #[serde(skip)]
     pub(crate) best_averages: Averages,
     /// Infinite before the first epoch.
+    #[serde(with = "bits", default = "infinity")]
     pub best_loss: f64,
     /// Sum of the losses of this epoch's steps, times their samples.
+    #[serde(with = "bits")]
     pub loss: f64,
     /// Norm of the last step's gradient.
+    #[serde(with = "bits")]
     pub gradient_norm: f64,
     /// The epoch of the last improvement that counts for plateaus, and its loss.
     pub improved_at: usize,
     /// Infinite before the first epoch.
+    #[serde(with = "bits", default = "infinity")]
     pub improved_loss: f64,
     /// Reductions that a plateau schedule has made, and the epoch of the last.
     pub reductions: u32,
@@ -52,9 +65,6 @@ impl State {
     /// The state before the first step with these weights.
     pub(crate) fn new(depth: usize, parameters: Parameters, averages: Averages, optimiser: OptimiserKind) -> Self {
         Self {
-            rung: 0,
-            epoch: 0,
-            step: 0,
             depth,
             optimiser: Optimiser::new(optimiser, &parameters),
             best: parameters.clone(),
@@ -62,16 +72,26 @@ impl State {
             parameters,
             averages,
             best_loss: f64::INFINITY,
-            loss: 0.0,
-            gradient_norm: 0.0,
-            improved_at: 0,
             improved_loss: f64::INFINITY,
-            reductions: 0,
-            reduced_at: 0,
-            results: Vec::new(),
-            recorded_bytes: 0,
-            seconds: 0.0,
+            ..Self::default()
         }
+    }
+}
+
+fn infinity() -> f64 {
+    f64::INFINITY
+}
+
+/// Numbers in a file as their bits: JSON has no word for an infinite one.
+mod bits {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(value.to_bits())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        u64::deserialize(deserializer).map(f64::from_bits)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Small sets, a server on this machine, and scripts that stand for npm.
 
 use super::*;
-use crate::problem::images::cifar_png::png_from_records;
+use crate::problem::images::cifar_png::tests::png_from_records;
 use crate::problem::images::read_idx;
 use flate2::{Compression, write::GzEncoder};
 use std::collections::HashMap;
