@@ -3,6 +3,7 @@
 use super::values::Values;
 use crate::domain::{Domain, Grid};
 use crate::{Error, Result};
+use ndarray::{ArrayViewD, AxisDescription, Slice};
 
 /// One function per sample, under a name.
 #[derive(Clone, Debug, PartialEq)]
@@ -208,19 +209,12 @@ impl Samples {
             return Err(Error::invalid("resolution", expected, resolution, hint));
         }
         let shape: Vec<usize> = grid.shape().iter().map(|side| (side - 1) / step + 1).collect();
-        let coarse = Grid::new(shape.clone(), grid.lower().to_vec(), grid.upper().to_vec())?;
-        let place = |mut node: usize| {
-            let (mut index, mut stride) = (0, 1);
-            for (own, full) in shape.iter().zip(grid.shape()).rev() {
-                index += node % own * step * stride;
-                node /= own;
-                stride *= full;
-            }
-            index
-        };
-        let places: Vec<usize> = (0..coarse.len()).map(place).collect();
+        let coarse = Grid::new(shape, grid.lower().to_vec(), grid.upper().to_vec())?;
+        let all: Vec<usize> = [self.count()].iter().chain(grid.shape()).copied().collect();
+        let every = |axis: AxisDescription| Slice::new(0, None, if axis.axis.index() == 0 { 1 } else { step as isize });
         Ok(self.map(Domain::Grid(coarse), |values| {
-            values.chunks_exact(grid.len()).flat_map(|sample| places.iter().map(|&place| sample[place])).collect()
+            let values = ArrayViewD::from_shape(all.as_slice(), values).expect("samples have a value for every node");
+            values.slice_each_axis(every).iter().copied().collect()
         }))
     }
 

@@ -6,6 +6,7 @@ use super::recognise::{Format, recognise};
 use crate::error::ensure;
 use crate::field::images::{CLASSES, Images};
 use crate::{Error, Result};
+use ndarray::ArrayView3;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -78,11 +79,11 @@ fn bytes(path: &Path, images: &Array) -> Result<Vec<u8>> {
     Ok(images.values.iter().map(|&value| (value * scale).round() as u8).collect())
 }
 
+/// From pixels of channels to planes.
 fn planes_first(pixels: &[u8], nodes: usize, channels: usize) -> Vec<u8> {
-    let plane =
-        |image: &[u8], channel: usize| image.iter().skip(channel).step_by(channels).copied().collect::<Vec<u8>>();
-    let image = |image: &[u8]| (0..channels).flat_map(|channel| plane(image, channel)).collect::<Vec<u8>>();
-    pixels.chunks_exact(nodes * channels).flat_map(image).collect()
+    let shape = (pixels.len() / (nodes * channels), nodes, channels);
+    let images = ArrayView3::from_shape(shape, pixels).expect("whole images");
+    images.permuted_axes([0, 2, 1]).iter().copied().collect()
 }
 
 fn classes(path: &Path, labels: &Array, count: usize) -> Result<Vec<u8>> {

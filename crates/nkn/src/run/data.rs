@@ -244,25 +244,18 @@ impl DataConfig {
     /// [`Self::load`], telling how generation goes on.
     pub fn load_with(&self, progress: Progress) -> Result<Data> {
         self.check()?;
-        let coarse = |samples: Samples| match self.resolution {
-            Some(resolution) => samples.coarsen(resolution),
-            None => Ok(samples),
-        };
-        let (train, test) = match self.problem {
-            Problem::Poisson => {
-                (self.poisson(Split::Train, self.points)?, Some(self.poisson(Split::Test, self.points)?))
+        if self.problem.is_images() {
+            return self.images().map(Data::Images);
+        }
+        let read = |part: Part| -> Result<Samples> {
+            let samples = self.functions(part, self.points, progress)?;
+            match self.resolution {
+                Some(resolution) => samples.coarsen(resolution),
+                None => Ok(samples),
             }
-            Problem::Darcy => (
-                coarse(self.darcy_samples(Split::Train, progress)?)?,
-                Some(coarse(self.darcy_samples(Split::Test, progress)?)?),
-            ),
-            Problem::Files => (
-                coarse(read_dataset(self.train_file()?, Need::Output)?)?,
-                self.test.as_ref().map(|path| coarse(read_dataset(path, Need::Output)?)).transpose()?,
-            ),
-            Problem::Mnist | Problem::FashionMnist | Problem::Cifar10 => return self.images().map(Data::Images),
-            Problem::Memory => return Err(not_in_a_file()),
         };
+        let has_test = self.problem != Problem::Files || self.test.is_some();
+        let (train, test) = (read(self.training())?, has_test.then(|| read(self.testing())).transpose()?);
         Ok(Data::Functions { train, test })
     }
 
@@ -297,22 +290,10 @@ impl DataConfig {
     /// n-th node of the data.
     pub fn tests_at(&self, resolutions: &[usize], progress: Progress) -> Result<Vec<Samples>> {
         self.check()?;
-        let fine = match self.problem {
-            Problem::Poisson => {
-                return resolutions.iter().map(|&points| self.poisson(Split::Test, points)).collect();
-            }
-            Problem::Darcy => self.darcy_samples(Split::Test, progress)?,
-            Problem::Files => {
-                let path = self.test.as_ref().ok_or_else(|| {
-                    Error::invalid("data.test", "a file with test samples", "nothing", "give some with --data")
-                })?;
-                read_dataset(path, Need::Output)?
-            }
-            Problem::Memory => return Err(not_in_a_file()),
-            Problem::Mnist | Problem::FashionMnist | Problem::Cifar10 => {
-                return Err(Error::invalid("data.problem", "functions", self.problem.title(), "images have tested_at"));
-            }
-        };
+        if self.problem == Problem::Poisson {
+            return resolutions.iter().map(|&points| self.functions(self.testing(), points, progress)).collect();
+        }
+        let fine = self.functions(self.testing(), self.points, progress)?;
         resolutions.iter().map(|&resolution| fine.coarsen(resolution)).collect()
     }
 
@@ -342,34 +323,38 @@ impl DataConfig {
         Ok(())
     }
 
-    fn train_file(&self) -> Result<&PathBuf> {
-        self.train.as_ref().ok_or_else(|| {
-            Error::invalid("data.train", "a file with training samples", "nothing", "set data.train = \"train.npz\"")
-        })
+    fn training(&self) -> Part<'_> {
+        Part { first: 0, count: self.train_samples, file: self.train.as_deref(), key: "data.train" }
     }
 
-    /// The Poisson samples on a grid of any resolution: the same functions.
-    fn poisson(&self, split: Split, points: usize) -> Result<Samples> {
-        let (first, count) = self.range(split);
-        poisson::generate(Seed::new(self.seed), first, count, points)
+    fn testing(&self) -> Part<'_> {
+        Part { first: self.train_samples, count: self.test_samples, file: self.test.as_deref(), key: "data.test" }
     }
 
-    /// The number of the first sample, and how many there are.
-    fn range(&self, split: Split) -> (usize, usize) {
-        match split {
-            Split::Train => (0, self.train_samples),
-            Split::Test => (self.train_samples, self.test_samples),
+    /// The functions of a part on the grid on which they are made or kept; those of Poisson on as many points as are asked for.
+    fn functions(&self, part: Part, points: usize, progress: Progress) -> Result<Samples> {
+        let other = |expected: &str, got: &str, hint: &str| Error::invalid("data.problem", expected, got, hint);
+        match self.problem {
+            Problem::Poisson => poisson::generate(Seed::new(self.seed), part.first, part.count, points),
+            Problem::Darcy => self.darcy_samples(part, progress),
+            Problem::Files => {
+                let hint = format!("set {} = \"file.npz\", or give some with --data", part.key);
+                let missing = || Error::invalid(part.key, "a file with samples", "nothing", hint);
+                read_dataset(part.file.ok_or_else(missing)?, Need::Output)
+            }
+            Problem::Memory => {
+                let hint = "give them again, or save them as a file and use it with --data";
+                Err(other("samples that can be read or generated", "samples that a program gave", hint))
+            }
+            Problem::Mnist | Problem::FashionMnist | Problem::Cifar10 => {
+                Err(other("functions", self.problem.title(), "images have tested_at"))
+            }
         }
     }
 
     /// Darcy samples on their fine grid: the user's file, the file of an earlier run, or generated and kept in such a file.
-    fn darcy_samples(&self, split: Split, progress: Progress) -> Result<Samples> {
-        let (first, count) = self.range(split);
-        let given = match split {
-            Split::Train => &self.train,
-            Split::Test => &self.test,
-        };
-        if let Some(path) = given {
+    fn darcy_samples(&self, Part { first, count, file, .. }: Part, progress: Progress) -> Result<Samples> {
+        if let Some(path) = file {
             let samples = read_first(path, Need::Output, Some(count))?;
             let have = format!("has {} samples, {count} are asked for", samples.count());
             ensure!(samples.count() >= count, Error::file(path, have, "lower data.train_samples or data.test_samples"));
@@ -394,15 +379,15 @@ impl DataConfig {
     }
 }
 
-fn not_in_a_file() -> Error {
-    let hint = "give them again, or save them as a file and use it with --data";
-    Error::invalid("data.problem", "samples that can be read or generated", "samples that a program gave", hint)
-}
-
+/// A part of the samples.
 #[derive(Clone, Copy)]
-enum Split {
-    Train,
-    Test,
+struct Part<'a> {
+    /// The number of the first sample, and how many there are.
+    first: usize,
+    count: usize,
+    /// The user's file, and the setting that names it.
+    file: Option<&'a Path>,
+    key: &'static str,
 }
 
 #[cfg(test)]

@@ -54,7 +54,8 @@ pub fn estimate(config: &RunConfig, data: &Data, peak: f64) -> Result<Vec<Estima
         Data::Images(_) => IMAGE_SHARE,
     };
     let one = |(rung, &depth): (usize, &usize)| -> Result<Estimate> {
-        let (parameters, work, kernel) = match data {
+        let parameters = Parameters::layout(model, &data.space(), depth)?.count();
+        let (work, kernel) = match data {
             Data::Functions { train: samples, .. } => {
                 let normalisers = Normalisers::fit(model, samples)?;
                 let samples = samples.select(&(0..size).collect::<Vec<_>>());
@@ -66,14 +67,9 @@ pub fn estimate(config: &RunConfig, data: &Data, peak: f64) -> Result<Vec<Estima
                     (plan.edges(), plan.kernel_rows(), format!("{:?}", plan.order).to_lowercase())
                 });
                 let dim = samples.domain().dim();
-                let parameters = Parameters::layout(model, &data.space(), depth)?.count();
-                (parameters, Work::of(model, dim, &batch, &options)?, kernel)
+                (Work::of(model, dim, &batch, &options)?, kernel)
             }
-            Data::Images(splits) => {
-                let network = Network::new(model.clone(), splits.shape(), depth)?;
-                let parameters = Parameters { groups: network.groups()? }.count();
-                (parameters, network.work(size)?, None)
-            }
+            Data::Images(splits) => (Network::new(model.clone(), splits.shape(), depth)?.work(size)?, None),
         };
         let steps = steps_per_epoch * train.epochs.at(rung);
         let seconds = factor * work.gflop * steps as f64 / (share * peak);
