@@ -385,4 +385,22 @@ mod tests {
             }
         }
     }
+
+    proptest! {
+        /// Coarsening in two steps is coarsening in one, and keeps every n-th node of every sample.
+        #[test]
+        fn coarsening_follows_the_indices(cells in 1usize..4, first in 1usize..4, second in 1usize..4, wide in 1usize..3) {
+            let (side, other) = (cells * first * second + 1, wide * cells * first * second + 1);
+            let numbers: Vec<f64> = (0..2 * side * other).map(|k| (k * k % 1009) as f64).collect();
+            let fine = Samples::on(Grid::unit(&[side, other]).unwrap()).input("b", &numbers).unwrap();
+            let (middle, coarse) = (cells * second + 1, cells + 1);
+            let once = fine.coarsen(coarse).unwrap();
+            prop_assert_eq!(&fine.coarsen(middle).unwrap().coarsen(coarse).unwrap(), &once);
+            let (step, width) = (first * second, wide * cells + 1);
+            for (at, &value) in once.field("b").unwrap().values.iter().enumerate() {
+                let (sample, i, j) = (at / (coarse * width), at / width % coarse, at % width);
+                prop_assert_eq!(value, numbers[(sample * side + i * step) * other + j * step]);
+            }
+        }
+    }
 }

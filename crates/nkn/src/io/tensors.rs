@@ -1,6 +1,6 @@
 //! Named tensors in a safetensors file with a JSON header: what model files and checkpoints have in common.
 
-use super::legacy::upgrade_header;
+use super::legacy::{upgrade_depths, upgrade_header};
 use crate::convolution::Statistics;
 use crate::error::ensure;
 use crate::model::{Averages, Parameters};
@@ -114,6 +114,7 @@ pub fn parse_header<T: DeserializeOwned>(path: &Path, text: &str, defaults: Valu
     if version == 1 {
         upgrade_header(&mut header, defaults);
     }
+    upgrade_depths(header.get_mut("results"));
     serde_json::from_value(header).map_err(unreadable)
 }
 

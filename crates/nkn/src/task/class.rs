@@ -43,7 +43,8 @@ impl ImageSplits {
     }
 }
 
-/// A training on images.
+/// A training on images. They are judged by the test sets alone: another pass over the training images would cost as much
+/// as an epoch.
 pub(crate) struct ClassTask<'a> {
     setup: Setup<'a>,
     splits: &'a ImageSplits,
@@ -166,11 +167,6 @@ impl Task for ClassTask<'_> {
         let unbiased = count / (count - 1.0).max(1.0);
         seen.values_mut().for_each(|statistics| statistics.variance.iter_mut().for_each(|v| *v *= unbiased));
         Ok(loss)
-    }
-
-    /// Images are judged by the test sets alone: another pass over the training images would cost as much as an epoch.
-    fn training_error(&self, _: &Model) -> Result<Vec<Measure>> {
-        Ok(Vec::new())
     }
 
     fn test(&self, model: &Model) -> Result<Option<Measure>> {

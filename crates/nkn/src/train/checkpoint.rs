@@ -47,7 +47,9 @@ impl State {
         pieces.extend(average_pieces(&self.averages, ""));
         pieces.extend(parameter_pieces(&self.best, BEST));
         pieces.extend(average_pieces(&self.best_averages, BEST));
-        pieces.extend(optimiser_pieces(&self.optimiser, &self.parameters));
+        let mut optimiser = self.optimiser.clone();
+        let vectors = optimiser.vectors(&self.parameters).into_iter();
+        pieces.extend(vectors.map(|(name, vector)| Piece::single(name, vec![vector.len()], vector)));
         let header = serde_json::to_string(&header).expect("a header is plain data");
         write_atomically(path, &encode(path, &pieces, header)?)
     }
@@ -81,24 +83,6 @@ impl State {
     }
 }
 
-fn optimiser_pieces(optimiser: &Optimiser, parameters: &Parameters) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    for (name, moments) in [("first", &optimiser.first), ("second", &optimiser.second)] {
-        for (group, moments) in parameters.groups.iter().zip(moments) {
-            pieces.push(Piece::single(format!("{name}.{}", group.name), vec![moments.len()], moments));
-        }
-    }
-    for (index, soap) in optimiser.bases.iter().enumerate() {
-        for (side, matrices) in [("left", &soap.left), ("right", &soap.right)] {
-            let Some(matrices) = matrices else { continue };
-            for (name, values) in [("average", &matrices.average), ("basis", &matrices.basis)] {
-                pieces.push(Piece::single(format!("soap.{index}.{side}.{name}"), vec![values.len()], values));
-            }
-        }
-    }
-    pieces
-}
-
 fn read_optimiser(
     path: &Path,
     tensors: &SafeTensors,
@@ -106,24 +90,14 @@ fn read_optimiser(
     layout: &Parameters,
     steps: u64,
 ) -> Result<Optimiser> {
-    let vector = |name: String, length: usize| -> Result<Vec<f32>> {
-        Ok(values(path, tensors, &name, &[length])?.into_iter().map(|v| v as f32).collect())
-    };
     let mut optimiser = Optimiser::new(train.optimiser, layout);
     optimiser.steps = steps;
-    for (index, group) in layout.groups.iter().enumerate() {
-        let length = group.values.len();
-        optimiser.first[index] = vector(format!("first.{}", group.name), length)?;
-        optimiser.second[index] = vector(format!("second.{}", group.name), length)?;
+    for side in optimiser.bases.iter_mut().flat_map(|soap| [&mut soap.left, &mut soap.right]).flatten() {
+        // The first step makes the bases.
+        side.basis = vec![0.0; if steps == 0 { 0 } else { side.average.len() }];
     }
-    for (index, soap) in optimiser.bases.iter_mut().enumerate() {
-        for (side, matrices) in [("left", &mut soap.left), ("right", &mut soap.right)] {
-            let Some(matrices) = matrices else { continue };
-            let length = matrices.average.len();
-            matrices.average = vector(format!("soap.{index}.{side}.average"), length)?;
-            let basis = if steps == 0 { 0 } else { length };
-            matrices.basis = vector(format!("soap.{index}.{side}.basis"), basis)?;
-        }
+    for (name, vector) in optimiser.vectors(layout) {
+        *vector = values(path, tensors, &name, &[vector.len()])?.into_iter().map(|v| v as f32).collect();
     }
     Ok(optimiser)
 }

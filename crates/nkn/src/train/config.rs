@@ -291,3 +291,37 @@ impl TrainConfig {
         self.schedule.check()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_for_each_depth_or_one_for_all() {
+        let config = |epochs: PerDepth<usize>| TrainConfig { depths: vec![1, 2, 4], epochs, ..Default::default() };
+        config(7.into()).check().unwrap();
+        config([7, 8, 9].into()).check().unwrap();
+        let message = config([7, 8].into()).check().unwrap_err().to_string();
+        assert!(message.contains("train.epochs: expected one number, or one per depth: 3"), "{message}");
+        assert!(config([7, 0, 9].into()).check().unwrap_err().to_string().contains("1 or more, got 0"));
+        for depths in [vec![], vec![1, 0]] {
+            let message = TrainConfig { depths, ..Default::default() }.check().unwrap_err().to_string();
+            assert!(message.contains("train.depths"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_longer_ladder_extends_a_shorter_one() {
+        let ladder = |depths: &[usize], epochs: PerDepth<usize>| TrainConfig {
+            depths: depths.to_vec(),
+            epochs,
+            ..Default::default()
+        };
+        let (short, long) = (ladder(&[1, 2], 5.into()), ladder(&[1, 2, 4], [5, 5, 9].into()));
+        assert!(long.extends(&short) && short.extends(&short) && !short.extends(&long));
+        assert!(!ladder(&[1, 3, 4], 5.into()).extends(&short), "another depth");
+        assert!(!ladder(&[1, 2, 4], [5, 6, 9].into()).extends(&short), "other epochs at a depth that both have");
+        assert!(!TrainConfig { seed: 1, ..long }.extends(&short));
+        assert_eq!([1, 4, 9].map(|count| TrainConfig { batch: Some(4), ..short.clone() }.batch_of(count)), [1, 4, 4]);
+    }
+}

@@ -49,6 +49,23 @@ impl Optimiser {
         Self { steps: 0, first: zeros(), second: zeros(), bases }
     }
 
+    /// All vectors of the state with their names in a checkpoint.
+    pub(super) fn vectors(&mut self, parameters: &Parameters) -> Vec<(String, &mut Vec<f32>)> {
+        let mut all = Vec::new();
+        for (name, moments) in [("first", &mut self.first), ("second", &mut self.second)] {
+            let groups = parameters.groups.iter().zip(moments);
+            all.extend(groups.map(|(group, moments)| (format!("{name}.{}", group.name), moments)));
+        }
+        for (index, soap) in self.bases.iter_mut().enumerate() {
+            for (name, side) in [("left", &mut soap.left), ("right", &mut soap.right)] {
+                let Some(side) = side else { continue };
+                all.push((format!("soap.{index}.{name}.average"), &mut side.average));
+                all.push((format!("soap.{index}.{name}.basis"), &mut side.basis));
+            }
+        }
+        all
+    }
+
     /// One step against the gradients (one vector per group) at the given learning rate.
     pub fn step(&mut self, config: &TrainConfig, rate: f64, parameters: &mut Parameters, gradients: &mut [Vec<f32>]) {
         self.steps += 1;

@@ -97,7 +97,6 @@ mod bits {
 
 /// A finished depth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "AnyDepthResult")]
 pub struct DepthResult {
     /// L.
     pub depth: usize,
@@ -114,36 +113,6 @@ impl DepthResult {
     pub fn get(&self, split: &str, metric: &str) -> Option<f64> {
         let found = self.measures.iter().find(|m| m.split == split && m.metric == metric);
         found.map(|measure| measure.value)
-    }
-}
-
-/// A finished depth as it stands in files: earlier versions had named errors of functions instead of measures.
-#[derive(Deserialize)]
-struct AnyDepthResult {
-    depth: usize,
-    epochs: usize,
-    seconds: f64,
-    #[serde(default)]
-    measures: Vec<Measure>,
-    train: Option<f64>,
-    train_squared: Option<f64>,
-    test: Option<f64>,
-    test_squared: Option<f64>,
-}
-
-impl From<AnyDepthResult> for DepthResult {
-    fn from(any: AnyDepthResult) -> Self {
-        let AnyDepthResult { depth, epochs, seconds, mut measures, .. } = any;
-        let old = [
-            ("train", "relative_l2", any.train),
-            ("train", "relative_l2_squared", any.train_squared),
-            ("test", "relative_l2", any.test),
-            ("test", "relative_l2_squared", any.test_squared),
-        ];
-        // The resolution was not named.
-        measures
-            .extend(old.into_iter().filter_map(|(split, metric, value)| Some(Measure::new(split, 0, metric, value?))));
-        Self { depth, epochs, seconds, measures }
     }
 }
 
@@ -205,4 +174,31 @@ pub enum Outcome {
     Complete,
     /// It was asked to stop, and has saved its state.
     Interrupted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_of_a_state_come_back_to_the_bit() {
+        let depths = vec![DepthResult { depth: 1, epochs: 9, seconds: 0.1, measures: Vec::new() }];
+        for number in [f64::INFINITY, 0.1 + 0.2, f64::MIN_POSITIVE, -0.0] {
+            let numbers = State { best_loss: number, loss: number, improved_loss: number, ..State::default() };
+            let state = State { rung: 2, epoch: 3, step: 1, results: depths.clone(), seconds: 1.5, ..numbers };
+            let text = serde_json::to_string(&state).unwrap();
+            let back: State = serde_json::from_str(&text).unwrap();
+            assert_eq!(back, state, "{text}");
+            assert_eq!(back.loss.to_bits(), number.to_bits());
+        }
+    }
+
+    #[test]
+    fn what_old_checkpoints_do_not_say_is_as_at_the_start() {
+        let state: State = serde_json::from_str(r#"{"epoch": 4, "seconds": 2.0, "model": {}}"#).unwrap();
+        assert_eq!((state.epoch, state.rung, state.depth, state.recorded_bytes), (4, 0, 0, 0));
+        assert_eq!((state.best_loss, state.improved_loss, state.loss), (f64::INFINITY, f64::INFINITY, 0.0));
+        assert!(serde_json::from_str::<State>(r#"{"epoch": -4}"#).is_err());
+        assert!(serde_json::from_str::<State>(r#"{"best_loss": 0.5}"#).is_err(), "bits are whole numbers");
+    }
 }
