@@ -63,7 +63,8 @@ pub enum Error {
 /// Returns an error from the function around it unless a condition holds. The error is made only then.
 macro_rules! ensure {
     ($condition:expr, $error:expr) => {
-        if !$condition {
+        let holds: bool = $condition;
+        if !holds {
             return Err($error);
         }
     };

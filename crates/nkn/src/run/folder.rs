@@ -131,10 +131,6 @@ impl RunFolder {
         RunConfig::parse(&text, &path, &[])
     }
 
-    fn checkpoint_path(&self) -> PathBuf {
-        self.path.join("checkpoint/state.safetensors")
-    }
-
     /// The best model of the last finished depth.
     pub fn model(&self) -> Result<Model> {
         let path = self.path.join("model.safetensors");
@@ -205,7 +201,7 @@ impl RunFolder {
         watch: &mut dyn FnMut(&Event),
     ) -> Result<Outcome> {
         let config = self.config()?;
-        let checkpoint = self.checkpoint_path();
+        let checkpoint = self.path.join("checkpoint/state.safetensors");
         let (model, settings) = (&config.model, &config.train);
         let task = data.task(model, settings, device)?;
         let resumed = checkpoint.is_file().then(|| State::read(&checkpoint, model, settings)).transpose()?;

@@ -66,7 +66,7 @@ impl State {
         }
         let mut state = header.state;
         if state.depth == 0 {
-            state.depth = train.depth_of(state.rung);
+            state.depth = train.depths[state.rung.min(train.depths.len() - 1)];
         }
         let layout = Parameters::layout(model, &header.space, state.depth)?;
         let weights = |prefix: &str| -> Result<(Parameters, Averages)> {

@@ -228,11 +228,6 @@ impl TrainConfig {
         self.batch.unwrap_or(count).min(count)
     }
 
-    /// The depth of a rung; beyond the last, that of the last.
-    pub(crate) fn depth_of(&self, rung: usize) -> usize {
-        self.depths[rung.min(self.depths.len() - 1)]
-    }
-
     /// The first rungs of the ladder.
     fn shortened(&self, rungs: usize) -> Self {
         Self {
