@@ -1,64 +1,37 @@
 //! Scattered points, and the search for those within a radius.
 
 use super::{check_dim, extent::Ball};
+use crate::error::ensure;
 use crate::{Error, Result};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::array::from_fn;
 
 /// Scattered points. Points may coincide.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PointCloud {
     dim: usize,
     coordinates: Vec<f64>,
     measure: f64,
 }
 
-/// What a file says, before [`PointCloud::new`] has looked at it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Unchecked {
-    dim: usize,
-    coordinates: Vec<f64>,
-    measure: f64,
-}
-
-impl TryFrom<Unchecked> for PointCloud {
-    type Error = Error;
-
-    fn try_from(cloud: Unchecked) -> Result<Self> {
-        Self::new(cloud.dim, cloud.coordinates, cloud.measure)
-    }
-}
-
+#[expect(clippy::len_without_is_empty, reason = "a cloud has nodes")]
 impl PointCloud {
     /// Points given by their coordinates, point by point, in a domain of the given length, area or volume.
     pub fn new(dim: usize, coordinates: Vec<f64>, measure: f64) -> Result<Self> {
         check_dim("cloud.dim", dim)?;
-        if coordinates.is_empty() || !coordinates.len().is_multiple_of(dim) {
-            return Err(Error::invalid(
-                "cloud.coordinates",
-                format!("{dim} numbers for each of one or more points"),
-                format!("{} numbers", coordinates.len()),
-                "check the dimension and whether the file is complete",
-            ));
-        }
+        let expected = format!("{dim} numbers for each of one or more points");
+        let got = format!("{} numbers", coordinates.len());
+        let hint = "check the dimension and whether the file is complete";
+        let is_whole = !coordinates.is_empty() && coordinates.len().is_multiple_of(dim);
+        ensure!(is_whole, Error::invalid("cloud.coordinates", expected, got, hint));
         if let Some(index) = coordinates.iter().position(|value| !value.is_finite()) {
-            return Err(Error::NotFinite {
-                what: "coordinate".into(),
-                got: coordinates[index],
-                place: format!("at point {}, axis {}", index / dim, index % dim),
-                hint: "remove the point or repair its coordinates".into(),
-            });
+            let place = format!("at point {}, axis {}", index / dim, index % dim);
+            let hint = "remove the point or repair its coordinates";
+            return Err(Error::not_finite("coordinate", coordinates[index], place, hint));
         }
-        if !(measure > 0.0 && measure.is_finite()) {
-            return Err(Error::invalid(
-                "cloud.measure",
-                "a positive number",
-                measure,
-                "give the length, area or volume of the domain that the points fill",
-            ));
-        }
+        let is_measure = measure > 0.0 && measure.is_finite();
+        let hint = "give the length, area or volume of the domain that the points fill";
+        ensure!(is_measure, Error::invalid("cloud.measure", "a positive number", measure, hint));
         Ok(Self { dim, coordinates, measure })
     }
 
@@ -72,11 +45,6 @@ impl PointCloud {
         self.coordinates.len() / self.dim
     }
 
-    /// Always false: a cloud has at least one point.
-    pub fn is_empty(&self) -> bool {
-        self.coordinates.is_empty()
-    }
-
     /// The coordinates of all points, point by point.
     pub fn coordinates(&self) -> &[f64] {
         &self.coordinates
@@ -85,11 +53,6 @@ impl PointCloud {
     /// The length, area or volume of the domain.
     pub fn measure(&self) -> f64 {
         self.measure
-    }
-
-    /// The coordinates of a point.
-    pub fn point(&self, node: usize) -> &[f64] {
-        &self.coordinates[node * self.dim..][..self.dim]
     }
 }
 
@@ -179,7 +142,8 @@ mod tests {
             let cells = CellList::new(&cloud, Ball { radius, inclusive });
             for node in 0..points {
                 let distance = |other: usize| {
-                    let pairs = cloud.point(node).iter().zip(cloud.point(other));
+                    let point = |node: usize| &cloud.coordinates()[node * dim..][..dim];
+                    let pairs = point(node).iter().zip(point(other));
                     pairs.map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
                 };
                 let expected: Vec<u32> = (0..points)
@@ -207,8 +171,7 @@ mod tests {
     #[test]
     fn wrong_clouds_are_refused_with_a_reason() {
         let message = |dim, coordinates: &[f64], measure| {
-            let raw = Unchecked { dim, coordinates: coordinates.to_vec(), measure };
-            PointCloud::try_from(raw).unwrap_err().to_string()
+            PointCloud::new(dim, coordinates.to_vec(), measure).unwrap_err().to_string()
         };
         assert!(message(0, &[0.0], 1.0).contains("cloud.dim"));
         assert!(message(4, &[0.0; 4], 1.0).contains("1, 2 or 3 dimensions, got 4"));
@@ -224,8 +187,8 @@ mod tests {
     #[test]
     fn points_are_read_back() {
         let cloud = PointCloud::new(2, vec![0.0, 1.0, 2.0, 3.0], 5.0).unwrap();
-        assert_eq!((cloud.dim(), cloud.len(), cloud.is_empty()), (2, 2, false));
-        assert_eq!((cloud.point(1), cloud.measure()), (&[2.0, 3.0][..], 5.0));
+        assert_eq!((cloud.dim(), cloud.len()), (2, 2));
+        assert_eq!(cloud.measure(), 5.0);
         assert_eq!(cloud.coordinates(), [0.0, 1.0, 2.0, 3.0]);
     }
 }

@@ -1,6 +1,7 @@
 //! The numbers that a user gives for a function, in whatever array they are.
 
 use crate::domain::Domain;
+use crate::error::ensure;
 use crate::{Error, Result};
 use ndarray::{ArrayBase, Data, Dimension};
 
@@ -71,10 +72,8 @@ impl Values {
             let of_grid = matches!(domain, Domain::Grid(grid) if shape.ends_with(grid.shape())
                 && shape.len() <= grid.dim() + 1);
             let flat = shape.ends_with(&[nodes]) && shape.len() <= 2;
-            if !of_grid && !flat {
-                let hint = "the samples come first, then the nodes; all fields of a data set have one shape";
-                return Err(Error::invalid(what, shapes(domain), dimensions(shape), hint));
-            }
+            let hint = "the samples come first, then the nodes; all fields of a data set have one shape";
+            ensure!(of_grid || flat, Error::invalid(what, shapes(domain), dimensions(shape), hint));
         }
         let numbers = self.numbers;
         let count = numbers.len() / nodes;

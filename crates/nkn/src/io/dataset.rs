@@ -14,6 +14,7 @@ use super::matlab;
 use super::npz::{read_npz, write_npz};
 use super::recognise::{Format, recognise};
 use crate::domain::{Domain, Grid, PointCloud};
+use crate::error::ensure;
 use crate::field::{Samples, Values, dimensions};
 use crate::{Error, Result};
 use std::path::Path;
@@ -91,27 +92,18 @@ fn assemble(path: &Path, mut arrays: Vec<Array>) -> Result<Samples> {
         let hint = "save the arrays with numpy.savez(path, f=f, u=u)";
         return Err(Error::file(path, "holds neither `u` nor an input field", hint));
     };
-    if reference.shape.len() < 2 {
-        return Err(shape_error(path, reference, "N x s … or N x M"));
-    }
+    ensure!(reference.shape.len() >= 2, shape_error(path, reference, "N x s … or N x M"));
     let domain = match points {
         Some(points) if lower.is_none() && upper.is_none() => cloud(path, points, measure, reference)?,
         Some(_) => {
-            return Err(Error::file(
-                path,
-                "has `points` and also `lower` or `upper`, which belong to a regular grid",
-                "leave out either `points` or both corners",
-            ));
+            let problem = "has `points` and also `lower` or `upper`, which belong to a regular grid";
+            let hint = "leave out either `points` or both corners";
+            return Err(Error::file(path, problem, hint));
         }
         None => grid(path, lower, upper, reference)?,
     };
-    if arrays.is_empty() {
-        return Err(Error::file(
-            path,
-            "has no input field: its only array of values is `u`",
-            "store the functions to predict from too, under any other name",
-        ));
-    }
+    let hint = "store the functions to predict from too, under any other name";
+    ensure!(!arrays.is_empty(), Error::file(path, "has no input field: its only array of values is `u`", hint));
     let fields = arrays.into_iter().map(|array| (array.name, Values::shaped(array.shape, array.values)));
     let samples = Samples::on(domain).inputs(fields).map_err(in_file(path))?;
     match output {
@@ -131,10 +123,8 @@ fn cloud(path: &Path, points: Array, measure: Option<Array>, reference: &Array) 
         let hint = "interpolate all samples to common points (M x dim), or write one file per set of points";
         return Err(Error::file(path, problem, hint));
     };
-    if count != nodes || dim == 0 {
-        let expected = format!("{nodes} x dim, one row per node of `{}`", reference.name);
-        return Err(shape_error(path, &points, &expected));
-    }
+    let expected = format!("{nodes} x dim, one row per node of `{}`", reference.name);
+    ensure!(count == nodes && dim != 0, shape_error(path, &points, &expected));
     let measure = match measure {
         None => bounding_measure(dim, &points.values),
         Some(array) if array.values.len() == 1 => array.values[0],
@@ -169,11 +159,9 @@ fn bounding_measure(dim: usize, coordinates: &[f64]) -> f64 {
 }
 
 fn shape_error(path: &Path, array: &Array, expected: &str) -> Error {
-    Error::file(
-        path,
-        format!("array `{}` has the shape {}; expected {expected}", array.name, dimensions(&array.shape)),
-        "all input fields and `u` have one shape, samples first; other data belongs in another file",
-    )
+    let problem = format!("array `{}` has the shape {}; expected {expected}", array.name, dimensions(&array.shape));
+    let hint = "all input fields and `u` have one shape, samples first; other data belongs in another file";
+    Error::file(path, problem, hint)
 }
 
 /// An error about values, as one about the file that they are from.

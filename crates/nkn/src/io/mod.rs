@@ -14,8 +14,7 @@ pub(crate) mod tensors;
 pub use atomic::write_atomically;
 pub use dataset::{Need, read_dataset, read_first, write_dataset};
 pub use images::read_images;
-pub(crate) use recognise::describe;
-pub use recognise::{Format, recognise};
+pub(crate) use recognise::{Format, describe};
 
 /// One array of a file.
 #[derive(Clone, Debug, PartialEq)]

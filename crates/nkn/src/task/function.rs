@@ -6,8 +6,8 @@ use crate::field::{Samples, Symmetry, check_square, mean, moved, relative_l2};
 use crate::model::function;
 use crate::model::parameters::ParameterTensors;
 use crate::model::{Averages, Batch, BatchOptions, Geometry, Model, ModelConfig, Normalisers, Parameters, Space, Work};
-use crate::seed::{Seed, uniform};
-use crate::train::{Augment, LossKind, Measure, Place, Task, TrainConfig};
+use crate::seed::uniform;
+use crate::train::{Augment, LossKind, Measure, Place, Setup, Task, TrainConfig};
 use crate::{Error, Result};
 use burn::tensor::{DType, Tensor, TensorData};
 
@@ -19,12 +19,9 @@ const TINY: f64 = 1e-30;
 
 /// A training on functions.
 pub(crate) struct FunctionTask<'a> {
-    model: &'a ModelConfig,
-    config: &'a TrainConfig,
+    setup: Setup<'a>,
     train: &'a Samples,
     test: Option<&'a Samples>,
-    device: Device,
-    normalisers: Normalisers,
     /// What was prepared for the depth that is trained.
     depth: Option<AtDepth>,
 }
@@ -40,7 +37,7 @@ struct AtDepth {
 }
 
 /// Some samples, ready for the network, and their outputs.
-pub(crate) struct FunctionBatch {
+struct FunctionBatch {
     inputs: Batch,
     truth: Tensor<2>,
 }
@@ -54,7 +51,8 @@ impl<'a> FunctionTask<'a> {
         test: Option<&'a Samples>,
         device: Device,
     ) -> Result<Self> {
-        model.check_for(&Space::Functions { dim: train.domain().dim() })?;
+        let space = Space::Functions { dim: train.domain().dim() };
+        model.check_for(&space)?;
         config.check()?;
         if config.loss == LossKind::CrossEntropy {
             let hint = "cross entropy is for images";
@@ -66,15 +64,14 @@ impl<'a> FunctionTask<'a> {
         if config.loss == LossKind::RelativeL2 {
             train.check_trainable()?;
         }
-        let normalisers = Normalisers::fit(model, train)?;
-        Ok(Self { model, config, train, test, device, normalisers, depth: None })
+        let setup = Setup { model, config, space, device, normalisers: Normalisers::fit(model, train)? };
+        Ok(Self { setup, train, test, depth: None })
     }
 
     fn options(&self, depth: usize, training: bool) -> BatchOptions {
-        let device = self.device.burn();
+        let device = self.setup.device.burn();
         let device = if training { device.autodiff() } else { device };
-        let budget = self.config.memory_gib * (1u64 << 30) as f64;
-        BatchOptions { budget, training, ..BatchOptions::new(depth, &device) }
+        BatchOptions { budget: self.setup.config.budget(), training, ..BatchOptions::new(depth, &device) }
     }
 
     fn at_depth(&self) -> &AtDepth {
@@ -82,30 +79,22 @@ impl<'a> FunctionTask<'a> {
     }
 
     fn prepare(&self, geometry: &Geometry, options: &BatchOptions, samples: &Samples) -> Result<FunctionBatch> {
-        let inputs = Batch::on(geometry, self.model, samples, options)?;
+        let inputs = Batch::on(geometry, self.setup.model, samples, options)?;
         let truth = TensorData::new(samples.output_values()?.to_vec(), [samples.count(), samples.nodes()]);
         Ok(FunctionBatch { inputs, truth: Tensor::from_data(truth, (&options.device, options.dtype)) })
-    }
-
-    /// Samples of one step.
-    fn batch_size(&self) -> usize {
-        self.config.batch.unwrap_or(self.count()).min(self.count())
-    }
-
-    fn is_full_batch(&self) -> bool {
-        self.batch_size() == self.count()
     }
 
     /// Divides the lift's weight of each field by the field's root mean square, so that h starts with size one whether
     /// the data are normalised or not: without this a load of size 400 starts the network far from anything useful.
     fn scale_lift(&self, parameters: &mut Parameters) -> Result<()> {
+        let Setup { model, normalisers, .. } = &self.setup;
         let dim = self.train.domain().dim();
-        let columns = dim + self.model.fields.len();
-        for (index, (name, normaliser)) in self.model.fields.iter().zip(&self.normalisers.fields).enumerate() {
+        let columns = dim + model.fields.len();
+        for (index, (name, normaliser)) in model.fields.iter().zip(&normalisers.fields).enumerate() {
             let values = normaliser.encode(&self.train.field(name)?.values);
             let size = mean(&values.iter().map(|v| v * v).collect::<Vec<_>>()).sqrt();
             if size > 0.0 && size.is_finite() {
-                let weight = &mut parameters.group_mut("lift").values[..columns * self.model.width];
+                let weight = &mut parameters.group_mut("lift").values[..columns * model.width];
                 for row in weight.chunks_exact_mut(columns) {
                     row[dim + index] /= size as f32;
                 }
@@ -114,22 +103,29 @@ impl<'a> FunctionTask<'a> {
         Ok(())
     }
 
-    /// The symmetry of each sample in an epoch.
-    fn symmetries(&self, place: Place) -> Vec<Symmetry> {
-        let seed = Seed::new(self.config.seed).derive("augment", place.rung as u64);
-        let mut rng = seed.derive("epoch", place.epoch as u64).rng();
-        (0..self.count()).map(|_| Symmetry(uniform(&mut rng, 0.0, 8.0) as u8 % 8)).collect()
+    /// Samples as a step of this epoch sees them: where they are augmented, each moved by its symmetry.
+    fn batch(&self, place: Place, indices: &[usize]) -> Result<FunctionBatch> {
+        let mut samples = self.train.select(indices);
+        if self.setup.config.augment == Augment::Square {
+            let mut rng = self.setup.seed("augment", place.rung).derive("epoch", place.epoch as u64).rng();
+            let draw = |_| Symmetry(uniform(&mut rng, 0.0, 8.0) as u8 % 8);
+            let all: Vec<Symmetry> = (0..self.count()).map(draw).collect();
+            let own: Vec<Symmetry> = indices.iter().map(|&index| all[index]).collect();
+            samples = moved(&samples, &own, &self.setup.config.vectors)?;
+        }
+        let AtDepth { geometry, options, .. } = self.at_depth();
+        self.prepare(geometry, options, &samples)
     }
 
     fn measures_of(
         &self,
         split: &str,
         samples: &Samples,
-        evaluation: &Evaluation,
+        prepared: &Evaluation,
         model: &Model,
     ) -> Result<Vec<Measure>> {
-        let prediction = evaluation.predict(self.model, &model.parameters)?;
-        Ok(function_measures(split, samples, &prediction, &evaluation.truth))
+        let prediction = prepared.predict(self.setup.model, &model.parameters)?;
+        Ok(function_measures(split, samples, &prediction, samples.output_values()?))
     }
 }
 
@@ -147,18 +143,8 @@ pub(crate) fn function_measures(split: &str, samples: &Samples, prediction: &[f6
 }
 
 impl Task for FunctionTask<'_> {
-    type Batch = FunctionBatch;
-
-    fn config(&self) -> &ModelConfig {
-        self.model
-    }
-
-    fn space(&self) -> Space {
-        Space::Functions { dim: self.train.domain().dim() }
-    }
-
-    fn device(&self) -> burn::tensor::Device {
-        self.device.burn().autodiff()
+    fn setup(&self) -> &Setup<'_> {
+        &self.setup
     }
 
     fn resolution(&self) -> usize {
@@ -170,56 +156,59 @@ impl Task for FunctionTask<'_> {
     }
 
     fn begin(&mut self, depth: usize) -> Result<Work> {
+        let Setup { model, config, normalisers, .. } = &self.setup;
         let options = self.options(depth, true);
-        let is_fixed = self.is_full_batch() && self.config.augment == Augment::None;
-        let geometry = Geometry::new(self.model, &self.normalisers, self.train.domain(), None)?;
+        let size = config.batch_of(self.count());
+        let is_fixed = size == self.count() && config.augment == Augment::None;
+        let geometry = Geometry::new(model, normalisers, self.train.domain(), None)?;
         let fixed = is_fixed.then(|| self.prepare(&geometry, &options, self.train)).transpose()?;
         let dim = self.train.domain().dim();
         let work = match &fixed {
-            Some(batch) => Work::of(self.model, dim, &batch.inputs, &options)?,
+            Some(batch) => Work::of(model, dim, &batch.inputs, &options)?,
             None => {
-                let first: Vec<usize> = (0..self.batch_size()).collect();
-                let batch = Batch::on(&geometry, self.model, &self.train.select(&first), &options)?;
-                Work::of(self.model, dim, &batch, &options)?
+                let first: Vec<usize> = (0..size).collect();
+                let batch = Batch::on(&geometry, model, &self.train.select(&first), &options)?;
+                Work::of(model, dim, &batch, &options)?
             }
         };
-        let evaluation =
-            |samples: &Samples| Evaluation::new(self.model, &self.normalisers, samples, self.options(depth, false));
+        let evaluation = |samples: &Samples| Evaluation::new(model, normalisers, samples, self.options(depth, false));
         let test = self.test.map(evaluation).transpose()?;
         self.depth = Some(AtDepth { fixed, train: evaluation(self.train)?, test, options, geometry });
         Ok(work)
     }
 
     fn random(&self, rung: usize, depth: usize) -> Result<Parameters> {
-        let seed = Seed::new(self.config.seed).derive("parameters", rung as u64);
-        let mut parameters = Parameters::init(self.model, &self.space(), depth, seed)?;
+        let mut parameters = self.setup.random(rung, depth)?;
         self.scale_lift(&mut parameters)?;
         Ok(parameters)
     }
 
     fn order(&self, place: Place) -> Vec<usize> {
-        let seed = Seed::new(self.config.seed).derive("shuffle", place.rung as u64);
-        seed.derive("epoch", place.epoch as u64).permutation(self.count())
+        self.setup.seed("shuffle", place.rung).derive("epoch", place.epoch as u64).permutation(self.count())
     }
 
-    fn fixed(&self) -> Option<&FunctionBatch> {
-        self.at_depth().fixed.as_ref()
+    fn is_fixed(&self) -> bool {
+        self.at_depth().fixed.is_some()
     }
 
-    fn batch(&self, place: Place, indices: &[usize]) -> Result<FunctionBatch> {
-        let mut samples = self.train.select(indices);
-        if self.config.augment == Augment::Square {
-            let all = self.symmetries(place);
-            let own: Vec<Symmetry> = indices.iter().map(|&index| all[index]).collect();
-            samples = moved(&samples, &own, &self.config.vectors)?;
-        }
-        let AtDepth { geometry, options, .. } = self.at_depth();
-        self.prepare(geometry, options, &samples)
-    }
-
-    fn loss(&self, weights: &ParameterTensors, batch: &FunctionBatch, _: u64, _: &mut Averages) -> Result<Tensor<1>> {
-        let prediction = function::forward(self.model, weights, &batch.inputs, Engine::Automatic)?;
-        Ok(loss(self.config.loss, prediction, batch.truth.clone()))
+    fn loss(
+        &self,
+        weights: &ParameterTensors,
+        place: Place,
+        samples: &[usize],
+        _: u64,
+        _: &mut Averages,
+    ) -> Result<Tensor<1>> {
+        let own;
+        let batch = match &self.at_depth().fixed {
+            Some(batch) => batch,
+            None => {
+                own = self.batch(place, samples)?;
+                &own
+            }
+        };
+        let prediction = function::forward(self.setup.model, weights, &batch.inputs, Engine::Automatic)?;
+        Ok(loss(self.setup.config.loss, prediction, batch.truth.clone()))
     }
 
     fn training_error(&self, model: &Model) -> Result<Vec<Measure>> {
@@ -236,34 +225,29 @@ impl Task for FunctionTask<'_> {
             _ => Ok(Vec::new()),
         }
     }
-
-    fn model(&self, depth: usize, parameters: Parameters, averages: Averages) -> Model {
-        let normalisers = self.normalisers.clone();
-        Model { config: self.model.clone(), space: self.space(), depth, parameters, averages, normalisers }
-    }
 }
 
 /// A set of samples, prepared once and asked many times.
 struct Evaluation {
     batches: Vec<Batch>,
-    truth: Vec<f64>,
     options: BatchOptions,
 }
 
 impl Evaluation {
     fn new(config: &ModelConfig, normalisers: &Normalisers, samples: &Samples, options: BatchOptions) -> Result<Self> {
+        samples.output_values()?;
         let geometry = Geometry::new(config, normalisers, samples.domain(), options.quadrature)?;
         let indices: Vec<usize> = (0..samples.count()).collect();
         let batches = indices
             .chunks(PIECE)
             .map(|piece| Batch::on(&geometry, config, &samples.select(piece), &options))
             .collect::<Result<_>>()?;
-        Ok(Self { batches, truth: samples.output_values()?.to_vec(), options })
+        Ok(Self { batches, options })
     }
 
     fn predict(&self, config: &ModelConfig, parameters: &Parameters) -> Result<Vec<f64>> {
         let tensors = parameters.tensors(&self.options.device, self.options.dtype);
-        let mut prediction = Vec::with_capacity(self.truth.len());
+        let mut prediction = Vec::new();
         for batch in &self.batches {
             let output = function::forward(config, &tensors, batch, Engine::Automatic)?;
             prediction.extend(output.cast(DType::F64).into_data().iter::<f64>());
