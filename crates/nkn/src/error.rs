@@ -60,6 +60,17 @@ pub enum Error {
     Foreign(Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// Returns an error from the function around it unless a condition holds. The error is made only then.
+macro_rules! ensure {
+    ($condition:expr, $error:expr) => {
+        let holds: bool = $condition;
+        if !holds {
+            return Err($error);
+        }
+    };
+}
+pub(crate) use ensure;
+
 impl Error {
     /// A setting that cannot be used.
     pub fn invalid(
@@ -69,6 +80,11 @@ impl Error {
         hint: impl Into<String>,
     ) -> Self {
         Self::Invalid { what: what.into(), expected: expected.into(), got: got.to_string(), hint: hint.into() }
+    }
+
+    /// A number that is a NaN or an infinity.
+    pub fn not_finite(what: impl Into<String>, got: f64, place: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::NotFinite { what: what.into(), got, place: place.into(), hint: hint.into() }
     }
 
     /// A file with the wrong content.

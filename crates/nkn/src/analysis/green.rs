@@ -2,6 +2,7 @@
 
 use super::spectrum::failed;
 use crate::domain::Domain;
+use crate::error::ensure;
 use crate::field::Samples;
 use crate::model::{Model, Predicting};
 use crate::{Error, Result};
@@ -12,17 +13,14 @@ use faer::{Mat, Side};
 /// A network whose kernel does not see its one input field is affine in it, so its Jacobian is a matrix at any
 /// depth; divided by the quadrature weights (here the trapezoidal cell sizes) it is comparable with the exact Green's function.
 pub fn effective_green(model: &Model, domain: &Domain) -> Result<Vec<f64>> {
-    let name = match (model.config.fields.as_slice(), model.config.kernel_fields.as_slice(), domain) {
-        ([name], [], Domain::Grid(grid)) if grid.dim() == 1 => name.clone(),
-        _ => {
-            return Err(Error::invalid(
-                "Green's function",
-                "a network on a 1D grid with one input field that its kernel does not see",
-                format!("fields {:?}, kernel fields {:?}", model.config.fields, model.config.kernel_fields),
-                "leave it out for this model",
-            ));
-        }
-    };
+    let (fields, kernel_fields) = (&model.config.fields, &model.config.kernel_fields);
+    let is_line = matches!(domain, Domain::Grid(grid) if grid.dim() == 1);
+    let expected = "a network on a 1D grid with one input field that its kernel does not see";
+    let got = format!("fields {fields:?}, kernel fields {kernel_fields:?}");
+    ensure!(
+        is_line && fields.len() == 1 && kernel_fields.is_empty(),
+        Error::invalid("Green's function", expected, got, "leave it out for this model")
+    );
     let nodes = domain.len();
     let coordinates = domain.coordinates();
     // Load number j is a unit at node j; the last one is zero everywhere.
@@ -30,7 +28,7 @@ pub fn effective_green(model: &Model, domain: &Domain) -> Result<Vec<f64>> {
     for j in 0..nodes {
         values[j * nodes + j] = 1.0;
     }
-    let samples = Samples::on(domain.clone()).input(name, values)?;
+    let samples = Samples::on(domain.clone()).input(&fields[0], values)?;
     let response = model.predict_functions(&samples, &Predicting { double: true, ..Predicting::default() })?;
     let rest = &response[nodes * nodes..];
     let cells = cells(&coordinates);
@@ -62,15 +60,13 @@ impl LoadSpan {
     pub fn new(x: &[f64], loads: &[f64], share: f64) -> Result<Self> {
         let cells = cells(x);
         let fits = x.len() > 1 && !loads.is_empty() && loads.len().is_multiple_of(x.len());
-        if !fits || !loads.iter().chain(&cells).all(|value| value.is_finite()) || cells.iter().any(|&cell| cell <= 0.0)
-        {
-            return Err(Error::invalid(
-                "loads",
-                "finite values, some per point, on increasing points",
-                format!("{} values on {} points", loads.len(), x.len()),
-                "give the samples' values on their grid",
-            ));
-        }
+        let is_finite = loads.iter().chain(&cells).all(|value| value.is_finite());
+        let got = format!("{} values on {} points", loads.len(), x.len());
+        let expected = "finite values, some per point, on increasing points";
+        ensure!(
+            fits && is_finite && cells.iter().all(|&cell| cell > 0.0),
+            Error::invalid("loads", expected, got, "give the samples' values on their grid")
+        );
         let count = loads.len() / x.len();
         let mean = |j: usize| loads[j..].iter().step_by(x.len()).sum::<f64>() / count as f64;
         let means: Vec<f64> = (0..x.len()).map(mean).collect();

@@ -8,6 +8,7 @@
 //! from Arnoldi's method, which needs products with the operator alone.
 
 use super::arnoldi::{End, arnoldi};
+use crate::error::ensure;
 use crate::{Error, Result};
 use faer::{Mat, Side};
 
@@ -94,14 +95,9 @@ impl Spectrum {
 /// # Ok::<(), nkn::Error>(())
 /// ```
 pub fn spectrum_dense(n: usize, matrix_row_major: &[f64]) -> Result<Spectrum> {
-    if n == 0 || n.checked_mul(n) != Some(matrix_row_major.len()) {
-        return Err(Error::invalid(
-            "matrix",
-            format!("{n} x {n} numbers, and at least one"),
-            matrix_row_major.len(),
-            "pass the number of rows and all rows one after the other",
-        ));
-    }
+    let (given, expected) = (matrix_row_major.len(), format!("{n} x {n} numbers, and at least one"));
+    let hint = "pass the number of rows and all rows one after the other";
+    ensure!(n > 0 && n.checked_mul(n) == Some(given), Error::invalid("matrix", expected, given, hint));
     check_finite(matrix_row_major)?;
     let entry = |i: usize, j: usize| matrix_row_major[i * n + j];
     let values = Mat::from_fn(n, n, entry).eigenvalues().map_err(failed)?;
@@ -118,14 +114,9 @@ pub fn spectrum_dense(n: usize, matrix_row_major: &[f64]) -> Result<Spectrum> {
 /// eigenvalue between them is far from the real axis; the one with the largest imaginary part is among them.
 pub fn spectrum(operator: &dyn LinearOperator, dense_limit: usize, wanted: usize) -> Result<Spectrum> {
     let n = operator.size();
-    if n == 0 || wanted == 0 {
-        return Err(Error::invalid(
-            "spectrum",
-            "an operator with at least one row, and at least one wanted eigenvalue",
-            format!("{n} rows, {wanted} wanted"),
-            "ask for 1 to 20 eigenvalues",
-        ));
-    }
+    let expected = "an operator with at least one row, and at least one wanted eigenvalue";
+    let got = format!("{n} rows, {wanted} wanted");
+    ensure!(n > 0 && wanted > 0, Error::invalid("spectrum", expected, got, "ask for 1 to 20 eigenvalues"));
     if n <= dense_limit {
         return spectrum_dense(n, &assemble(operator));
     }
@@ -158,18 +149,15 @@ pub fn spectrum(operator: &dyn LinearOperator, dense_limit: usize, wanted: usize
     Ok(summary(distinct, false, smallest_symmetric, residual))
 }
 
-/// The matrix, row-major, column by column from unit vectors.
+/// The matrix, row-major: its rows are what the transpose does to unit vectors.
 fn assemble(operator: &dyn LinearOperator) -> Vec<f64> {
     let n = operator.size();
     let mut matrix = vec![0.0; n * n];
-    let (mut unit, mut column) = (vec![0.0; n], vec![0.0; n]);
-    for j in 0..n {
-        unit[j] = 1.0;
-        operator.apply(&unit, &mut column);
-        unit[j] = 0.0;
-        for (i, value) in column.iter().enumerate() {
-            matrix[i * n + j] = *value;
-        }
+    let mut unit = vec![0.0; n];
+    for (i, row) in matrix.chunks_exact_mut(n).enumerate() {
+        unit[i] = 1.0;
+        operator.apply_transpose(&unit, row);
+        unit[i] = 0.0;
     }
     matrix
 }
@@ -190,22 +178,17 @@ fn summary(mut eigenvalues: Vec<(f64, f64)>, complete: bool, smallest_symmetric:
 pub(super) fn check_finite(values: &[f64]) -> Result<()> {
     match values.iter().position(|x| !x.is_finite()) {
         None => Ok(()),
-        Some(at) => Err(Error::NotFinite {
-            what: "the operator whose spectrum is asked for".into(),
-            got: values[at],
-            place: format!("at entry {at}"),
-            hint: "the weights are probably not finite: go back to an earlier checkpoint".into(),
-        }),
+        Some(at) => {
+            let hint = "the weights are probably not finite: go back to an earlier checkpoint";
+            let what = "the operator whose spectrum is asked for";
+            Err(Error::not_finite(what, values[at], format!("at entry {at}"), hint))
+        }
     }
 }
 
 pub(super) fn failed(_: faer::linalg::solvers::EvdError) -> Error {
-    Error::invalid(
-        "spectrum",
-        "an iteration that converges",
-        "one that did not",
-        "please report this operator: finite matrices should always converge",
-    )
+    let hint = "please report this operator: finite matrices should always converge";
+    Error::invalid("spectrum", "an iteration that converges", "one that did not", hint)
 }
 
 #[cfg(test)]

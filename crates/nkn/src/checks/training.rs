@@ -7,8 +7,8 @@ use crate::problem::poisson::generate;
 use crate::seed::Seed;
 use crate::task::{ClassTask, FunctionTask, ImageSplits, TestSet};
 use crate::train::{
-    DepthResult, Event, Initialisation, OptimiserKind, Outcome, PerDepth, Record, ScheduleConfig, ScheduleKind, State,
-    Task, TrainConfig, Trainer,
+    DepthResult, Event, Initialisation, OptimiserKind, Outcome, PerDepth, Record, ScheduleConfig, ScheduleKind, Setup,
+    State, Task, TrainConfig, Trainer,
 };
 use std::cell::Cell;
 
@@ -55,9 +55,11 @@ impl Run {
             Ok(())
         };
         let task = FunctionTask::new(&model, &config, &train, Some(&test), Device::Cpu).unwrap();
-        let mut trainer = Trainer { task, config: &config, should_stop: &|| false, observer: &mut observer };
+        let mut trainer =
+            Trainer { task: Box::new(task), config: &config, should_stop: &|| false, observer: &mut observer };
         let mut state = trainer.start(None).unwrap();
         assert_eq!(trainer.run(&mut state).unwrap(), Outcome::Complete);
+        drop(trainer);
         run
     }
 
@@ -147,15 +149,15 @@ fn trained<T: Task>(task: impl Fn() -> T, config: &TrainConfig, stops: &[usize])
             steps.get() > stop
         };
         let mut nothing = |_: Event| Ok(());
-        let mut trainer = Trainer { task: task(), config, should_stop: &should_stop, observer: &mut nothing };
+        let mut trainer = Trainer { task: Box::new(task()), config, should_stop: &should_stop, observer: &mut nothing };
         let mut current: State = match state.take() {
             None => trainer.start(None).unwrap(),
             Some(state) => state,
         };
         let outcome = trainer.run(&mut current).unwrap();
         assert_eq!(outcome == Outcome::Interrupted, stop != usize::MAX);
-        let model = trainer.task.config();
-        current.write(&path, model, config, &trainer.task.space()).unwrap();
+        let Setup { model, space, .. } = trainer.task.setup();
+        current.write(&path, model, config, space).unwrap();
         state = Some(State::read(&path, model, config).unwrap());
         assert_eq!(state.as_ref(), Some(&current));
         // The step that was refused is asked for again.
@@ -234,9 +236,11 @@ fn a_ladder_on_images() {
             Ok(())
         };
         let task = ClassTask::new(&model, &config, &splits, Device::Cpu).unwrap();
-        let mut trainer = Trainer { task, config: &config, should_stop: &|| false, observer: &mut observer };
+        let mut trainer =
+            Trainer { task: Box::new(task), config: &config, should_stop: &|| false, observer: &mut observer };
         let mut state = trainer.start(None).unwrap();
         trainer.run(&mut state).unwrap();
+        drop(trainer);
         let apart = heads[0].iter().zip(&heads[1]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert_eq!(apart < 1e-6, goes_on, "{kind}: {apart}");
     }
@@ -259,7 +263,7 @@ fn wrong_trainings_are_refused_before_they_begin() {
     let config = settings();
     let task = FunctionTask::new(&model, &config, &train, None, Device::Cpu).unwrap();
     let mut nothing = |_: Event| Ok(());
-    let trainer = Trainer { task, config: &config, should_stop: &|| false, observer: &mut nothing };
+    let trainer = Trainer { task: Box::new(task), config: &config, should_stop: &|| false, observer: &mut nothing };
     let other = ModelConfig { kernel: vec![9, 8], ..network() };
     let foreign = Parameters::init(&other, &Space::Functions { dim: 1 }, 1, Seed::new(0)).unwrap();
     let message = trainer.start(Some(foreign)).unwrap_err().to_string();

@@ -2,11 +2,10 @@
 
 use super::{Enclosure, Scattered, check_dim};
 use crate::{Error, Result};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Scattered points. Points may coincide.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PointCloud {
     dim: usize,
     coordinates: Vec<f64>,
@@ -16,32 +15,10 @@ pub struct PointCloud {
     weights: Vec<f64>,
     /// The box that the points fill; without one it is found from the points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    enclosure: Option<Enclosure>,
+    enclosure: Option<Box<Enclosure>>,
 }
 
-/// What a file says, before [`PointCloud::new`] has looked at it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Unchecked {
-    dim: usize,
-    coordinates: Vec<f64>,
-    measure: f64,
-    #[serde(default)]
-    weights: Vec<f64>,
-    #[serde(default)]
-    enclosure: Option<Enclosure>,
-}
-
-impl TryFrom<Unchecked> for PointCloud {
-    type Error = Error;
-
-    fn try_from(cloud: Unchecked) -> Result<Self> {
-        let points = Self::new(cloud.dim, cloud.coordinates, cloud.measure)?;
-        let points = if cloud.weights.is_empty() { points } else { points.with_weights(cloud.weights)? };
-        cloud.enclosure.map_or(Ok(points.clone()), |enclosure| points.within(enclosure))
-    }
-}
-
+#[expect(clippy::len_without_is_empty, reason = "a cloud has nodes")]
 impl PointCloud {
     /// Points given by their coordinates, point by point, in a domain of the given length, area or volume.
     pub fn new(dim: usize, coordinates: Vec<f64>, measure: f64) -> Result<Self> {
@@ -79,13 +56,13 @@ impl PointCloud {
         if self.weights.is_empty() {
             self.measure = enclosure.measure();
         }
-        self.enclosure = Some(enclosure);
+        self.enclosure = Some(Box::new(enclosure));
         Ok(self)
     }
 
     /// The box that the points fill, where it was given.
     pub fn enclosure(&self) -> Option<&Enclosure> {
-        self.enclosure.as_ref()
+        self.enclosure.as_deref()
     }
 
     /// What neighbours are found and weighed from.
@@ -101,7 +78,8 @@ impl PointCloud {
 
     /// Some of the points. What is left of the domain is what these stand for, in equal parts unless it is known.
     pub fn select(&self, points: &[usize]) -> Result<Self> {
-        let coordinates = points.iter().flat_map(|&point| self.point(point).iter().copied()).collect();
+        let coordinates =
+            points.iter().flat_map(|&point| self.coordinates[point * self.dim..][..self.dim].iter().copied()).collect();
         let share = self.measure * points.len() as f64 / self.len() as f64;
         let some = Self::new(self.dim, coordinates, share)?;
         let some = match self.weights() {
@@ -135,11 +113,6 @@ impl PointCloud {
         self.coordinates.len() / self.dim
     }
 
-    /// Always false: a cloud has at least one point.
-    pub fn is_empty(&self) -> bool {
-        self.coordinates.is_empty()
-    }
-
     /// The coordinates of all points, point by point.
     pub fn coordinates(&self) -> &[f64] {
         &self.coordinates
@@ -148,11 +121,6 @@ impl PointCloud {
     /// The length, area or volume of the domain.
     pub fn measure(&self) -> f64 {
         self.measure
-    }
-
-    /// The coordinates of a point.
-    pub fn point(&self, node: usize) -> &[f64] {
-        &self.coordinates[node * self.dim..][..self.dim]
     }
 }
 
@@ -185,9 +153,7 @@ mod tests {
     #[test]
     fn wrong_clouds_are_refused_with_a_reason() {
         let message = |dim, coordinates: &[f64], measure| {
-            let raw =
-                Unchecked { dim, coordinates: coordinates.to_vec(), measure, weights: Vec::new(), enclosure: None };
-            PointCloud::try_from(raw).unwrap_err().to_string()
+            PointCloud::new(dim, coordinates.to_vec(), measure).unwrap_err().to_string()
         };
         assert!(message(0, &[0.0], 1.0).contains("cloud.dim"));
         assert!(message(4, &[0.0; 4], 1.0).contains("1, 2 or 3 dimensions, got 4"));
@@ -203,8 +169,8 @@ mod tests {
     #[test]
     fn points_are_read_back() {
         let cloud = PointCloud::new(2, vec![0.0, 1.0, 2.0, 3.0], 5.0).unwrap();
-        assert_eq!((cloud.dim(), cloud.len(), cloud.is_empty()), (2, 2, false));
-        assert_eq!((cloud.point(1), cloud.measure()), (&[2.0, 3.0][..], 5.0));
+        assert_eq!((cloud.dim(), cloud.len()), (2, 2));
+        assert_eq!(cloud.measure(), 5.0);
         assert_eq!(cloud.coordinates(), [0.0, 1.0, 2.0, 3.0]);
     }
 }

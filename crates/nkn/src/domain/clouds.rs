@@ -2,7 +2,7 @@
 
 use super::PointCloud;
 use crate::{Error, Result};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::HashMap;
 
 /// The points of every sample. Samples on the same points share one cloud, and with it everything that is computed for it.
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// assert_eq!((clouds.count(), clouds.distinct().len(), clouds.total()), (3, 2, 7));
 /// # Ok::<(), nkn::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Clouds {
     distinct: Vec<PointCloud>,
     /// The cloud of each sample.

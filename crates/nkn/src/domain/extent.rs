@@ -1,13 +1,10 @@
 //! Over which part of the domain a node integrates.
 
+use crate::error::ensure;
 use crate::{Error, Result};
-use serde::{Deserialize, Serialize};
 
 /// Over which part of the domain a node integrates.
-///
-/// In a TOML file `extent = { kind = "all" }` or `extent = { kind = "ball", radius = 0.1 }`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", try_from = "Unchecked")]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Extent {
     /// All of it: every node is a neighbour of every node.
     All,
@@ -27,61 +24,6 @@ pub enum Extent {
     },
 }
 
-/// What a file says: a radius beside `all` is a misunderstanding that serde's own enums would overlook.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Unchecked {
-    kind: Kind,
-    radius: Option<f64>,
-    inclusive: Option<bool>,
-    neighbours: Option<usize>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    All,
-    Ball,
-    Nearest,
-}
-
-impl TryFrom<Unchecked> for Extent {
-    type Error = Error;
-
-    fn try_from(extent: Unchecked) -> Result<Self> {
-        if let (Kind::Nearest, Some(neighbours), None, None) =
-            (extent.kind, extent.neighbours, extent.radius, extent.inclusive)
-        {
-            return Ok(Self::Nearest { neighbours });
-        }
-        match (extent.kind, extent.radius, extent.inclusive) {
-            (Kind::All, None, None) => Ok(Self::All),
-            (Kind::Ball, Some(radius), inclusive) => {
-                let Ball { radius, inclusive } = Ball::new(radius, inclusive.unwrap_or(false))?;
-                Ok(Self::Ball { radius, inclusive })
-            }
-            (Kind::Ball, None, _) => Err(Error::invalid(
-                "extent",
-                "a radius for the kind `ball`",
-                "none",
-                "add `radius`, or choose the kind `all`",
-            )),
-            (Kind::Nearest, ..) => Err(Error::invalid(
-                "extent",
-                "`neighbours` and nothing else for the kind `nearest`",
-                "something else",
-                "give the number of neighbours",
-            )),
-            (Kind::All, ..) => Err(Error::invalid(
-                "extent",
-                "no radius and no inclusive for the kind `all`",
-                "one of them",
-                "remove it, or choose the kind `ball`",
-            )),
-        }
-    }
-}
-
 /// A checked [`Extent::Ball`].
 #[derive(Clone, Copy)]
 pub(super) struct Ball {
@@ -91,15 +33,9 @@ pub(super) struct Ball {
 
 impl Ball {
     pub(super) fn new(radius: f64, inclusive: bool) -> Result<Self> {
-        if radius > 0.0 && radius.is_finite() {
-            return Ok(Self { radius, inclusive });
-        }
-        Err(Error::invalid(
-            "radius",
-            "a positive number",
-            radius,
-            "for an integral over the whole domain choose the extent `all`",
-        ))
+        let hint = "for an integral over the whole domain leave the radius out";
+        ensure!(radius > 0.0 && radius.is_finite(), Error::invalid("radius", "a positive number", radius, hint));
+        Ok(Self { radius, inclusive })
     }
 
     /// Whether a displacement is in the ball. The tolerance is far above rounding and far below any spacing, so that
@@ -118,27 +54,36 @@ impl Ball {
 mod tests {
     use super::*;
 
-    fn read(kind: Kind, radius: Option<f64>, inclusive: Option<bool>) -> Result<Extent> {
-        Extent::try_from(Unchecked { kind, radius, inclusive, neighbours: None })
-    }
+    use proptest::prelude::*;
 
     #[test]
-    fn extents_are_read_and_strict_is_the_default() {
-        let ball = |inclusive| Extent::Ball { radius: 0.1, inclusive };
-        assert_eq!(read(Kind::All, None, None).unwrap(), Extent::All);
-        assert_eq!(read(Kind::Ball, Some(0.1), None).unwrap(), ball(false));
-        assert_eq!(read(Kind::Ball, Some(0.1), Some(true)).unwrap(), ball(true));
+    fn a_ball_has_a_positive_radius() {
+        for radius in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let message = Ball::new(radius, false).err().unwrap().to_string();
+            assert!(message.contains("a positive number") && message.contains("leave the radius out"), "{message}");
+        }
     }
 
-    #[test]
-    fn wrong_extents_are_refused_with_a_reason() {
-        let message = |kind, radius, inclusive| {
-            let result = read(kind, radius, inclusive);
-            result.unwrap_err().to_string()
-        };
-        assert!(message(Kind::All, Some(0.1), None).contains("no radius"));
-        assert!(message(Kind::All, None, Some(true)).contains("choose the kind `ball`"));
-        assert!(message(Kind::Ball, None, None).contains("add `radius`"));
-        assert!(message(Kind::Ball, Some(-1.0), None).contains("a positive number, got -1"));
+    proptest! {
+        /// A radius of a whole number of spacings, with whatever rounding that has, is a tie: strict balls leave its end
+        /// out, inclusive ones have it, and both agree about every other node.
+        #[test]
+        fn ties_are_decided_the_same_way_everywhere(cells in 1usize..400, steps in 1usize..12, side in 1e-3f64..1e3) {
+            let spacing = side / cells as f64;
+            for (radius, inclusive) in [(steps as f64 * spacing, true), ((steps as f64 / cells as f64) * side, false)] {
+                let ball = Ball::new(radius, inclusive).unwrap();
+                let last = (0..2 * steps).take_while(|&k| ball.holds([k as f64 * spacing])).count() - 1;
+                prop_assert_eq!(last, if inclusive { steps } else { steps - 1 });
+            }
+        }
+
+        /// Which axis a displacement is along, and its sign, do not matter.
+        #[test]
+        fn balls_are_round(radius in 0.1f64..10.0, x in -10.0f64..10.0, y in -10.0f64..10.0, inclusive: bool) {
+            let ball = Ball::new(radius, inclusive).unwrap();
+            let alike = [[x, y], [y, x], [-x, y], [-y, -x]].map(|displacement| ball.holds(displacement));
+            prop_assert_eq!(alike, [alike[0]; 4]);
+            prop_assert!(!alike[0] || ball.holds([x / 2.0, y / 2.0]));
+        }
     }
 }

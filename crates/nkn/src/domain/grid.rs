@@ -1,39 +1,23 @@
 //! A uniform grid of nodes in a box.
 
 use super::{PointCloud, check_dim, lattice::Lattice};
+use crate::error::ensure;
 use crate::{Error, Result};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A uniform grid of nodes in a box, end points included.
 ///
 /// A side with s nodes has the spacing (upper - lower) / (s - 1). A side with a single node has it in the middle,
 /// and its spacing is the whole side, so that the node's cell is the box. Nodes are numbered row-major: the last
 /// axis is the fastest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Grid {
     shape: Vec<usize>,
     lower: Vec<f64>,
     upper: Vec<f64>,
 }
 
-/// What a file says, before [`Grid::new`] has looked at it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Unchecked {
-    shape: Vec<usize>,
-    lower: Vec<f64>,
-    upper: Vec<f64>,
-}
-
-impl TryFrom<Unchecked> for Grid {
-    type Error = Error;
-
-    fn try_from(grid: Unchecked) -> Result<Self> {
-        Self::new(grid.shape, grid.lower, grid.upper)
-    }
-}
-
+#[expect(clippy::len_without_is_empty, reason = "a grid has nodes")]
 impl Grid {
     /// The nodes as scattered points, each with the measure of its cell.
     pub fn to_cloud(&self) -> Result<PointCloud> {
@@ -44,33 +28,24 @@ impl Grid {
     /// A grid with `shape` nodes per axis in the box from `lower` to `upper`.
     pub fn new(shape: Vec<usize>, lower: Vec<f64>, upper: Vec<f64>) -> Result<Self> {
         check_dim("grid.shape", shape.len())?;
-        if shape.iter().try_fold(1usize, |len, &side| len.checked_mul(side)).is_none_or(|len| len == 0) {
-            return Err(Error::invalid(
-                "grid.shape",
-                "at least one node per side, and a number of nodes that fits the machine",
-                format!("{shape:?}"),
-                "give the number of nodes along each axis, for instance [16, 16]",
-            ));
-        }
+        let nodes = shape.iter().try_fold(1usize, |nodes, &side| nodes.checked_mul(side));
+        let expected = "at least one node per side, and a number of nodes that fits the machine";
+        let hint = "give the number of nodes along each axis, for instance [16, 16]";
+        ensure!(
+            nodes.is_some_and(|nodes| nodes > 0),
+            Error::invalid("grid.shape", expected, format!("{shape:?}"), hint)
+        );
+        let dim = shape.len();
         for (name, corner) in [("grid.lower", &lower), ("grid.upper", &upper)] {
-            if corner.len() != shape.len() {
-                return Err(Error::invalid(
-                    name,
-                    format!("{} numbers, one per axis of the shape", shape.len()),
-                    format!("{} numbers", corner.len()),
-                    "give shape, lower and upper the same length",
-                ));
-            }
+            let expected = format!("{dim} numbers, one per axis of the shape");
+            let hint = "give shape, lower and upper the same length";
+            ensure!(corner.len() == dim, Error::invalid(name, expected, format!("{} numbers", corner.len()), hint));
         }
         for (axis, (low, high)) in lower.iter().zip(&upper).enumerate() {
-            if !(low < high && (high - low).is_finite()) {
-                return Err(Error::invalid(
-                    format!("grid.upper, axis {axis}"),
-                    "a finite number above the lower end",
-                    format!("the side from {low} to {high}"),
-                    "check lower and upper: they may be swapped, equal or not finite",
-                ));
-            }
+            let (name, got) = (format!("grid.upper, axis {axis}"), format!("the side from {low} to {high}"));
+            let hint = "check lower and upper: they may be swapped, equal or not finite";
+            let is_side = low < high && (high - low).is_finite();
+            ensure!(is_side, Error::invalid(name, "a finite number above the lower end", got, hint));
         }
         Ok(Self { shape, lower, upper })
     }
@@ -98,12 +73,8 @@ impl Grid {
 
     /// The distance between nodes along each axis; the whole side where there is only one node.
     pub fn spacing(&self) -> Vec<f64> {
-        (0..self.dim())
-            .map(|axis| {
-                let intervals = (self.shape[axis] - 1).max(1);
-                (self.upper[axis] - self.lower[axis]) / intervals as f64
-            })
-            .collect()
+        let sides = self.shape.iter().zip(self.lower.iter().zip(&self.upper));
+        sides.map(|(&nodes, (low, high))| (high - low) / (nodes - 1).max(1) as f64).collect()
     }
 
     /// The number of space dimensions, 1 to 3.
@@ -114,11 +85,6 @@ impl Grid {
     /// The number of nodes.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
-    }
-
-    /// Always false: a side has at least one node.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// The coordinates of a node.
@@ -160,7 +126,7 @@ mod tests {
     fn nodes_are_row_major_and_include_the_end_points() {
         let grid = Grid::new(vec![2, 3], vec![-1.0, 0.0], vec![1.0, 4.0]).unwrap();
         assert_eq!(grid.spacing(), [2.0, 2.0]);
-        assert_eq!((grid.dim(), grid.len(), grid.is_empty()), (2, 6, false));
+        assert_eq!((grid.dim(), grid.len()), (2, 6));
         assert_eq!(grid.coordinates(), [-1.0, 0.0, -1.0, 2.0, -1.0, 4.0, 1.0, 0.0, 1.0, 2.0, 1.0, 4.0]);
         assert_eq!(grid.point(5), [1.0, 4.0]);
         assert_eq!((grid.shape(), grid.lower()), (&[2, 3][..], &[-1.0, 0.0][..]));
@@ -184,8 +150,7 @@ mod tests {
     #[test]
     fn wrong_grids_are_refused_with_a_reason() {
         let message = |shape: &[usize], lower: &[f64], upper: &[f64]| {
-            let raw = Unchecked { shape: shape.to_vec(), lower: lower.to_vec(), upper: upper.to_vec() };
-            Grid::try_from(raw).unwrap_err().to_string()
+            Grid::new(shape.to_vec(), lower.to_vec(), upper.to_vec()).unwrap_err().to_string()
         };
         assert!(message(&[], &[], &[]).contains("1, 2 or 3 dimensions, got 0"));
         assert!(message(&[2; 4], &[0.0; 4], &[1.0; 4]).contains("got 4"));

@@ -1,6 +1,7 @@
 //! Neighbours on a grid, by index offsets: which displacements are in the ball is decided once for all nodes.
 
 use super::{Grid, TrainingRule};
+use crate::error::ensure;
 use crate::{Error, Result};
 use std::array::from_fn;
 
@@ -30,26 +31,21 @@ impl Lattice {
     /// Only displacements of the training grid, which must be displacements of this grid too.
     pub(super) fn of_training(grid: &Grid, training: &TrainingRule) -> Result<Self> {
         let mut lattice = Self::new(grid);
-        if training.spacing.len() != grid.dim() {
-            return Err(Error::invalid(
-                "training spacing",
-                format!("{} numbers, one per axis of the grid", grid.dim()),
-                format!("{} numbers", training.spacing.len()),
-                "a model works in the dimension in which it was trained",
-            ));
-        }
+        let (dim, given) = (grid.dim(), training.spacing.len());
+        let expected = format!("{dim} numbers, one per axis of the grid");
+        let hint = "a model works in the dimension in which it was trained";
+        ensure!(given == dim, Error::invalid("training spacing", expected, format!("{given} numbers"), hint));
         for (axis, (&coarse, fine)) in training.spacing.iter().zip(grid.spacing()).enumerate() {
             let ratio = coarse / fine;
             let stride = ratio.round();
+            let what = format!("quadrature `stencil`, axis {axis}");
+            let got = format!("spacing {fine} for training spacing {coarse} (ratio {ratio})");
+            let hint = "choose a grid that contains the training grid's displacements, or the quadrature `overlap`";
             // Written so that a NaN is refused.
-            if !(stride >= 1.0 && (ratio - stride).abs() <= 1e-9 * stride) {
-                return Err(Error::invalid(
-                    format!("quadrature `stencil`, axis {axis}"),
-                    "a grid whose spacing divides the training spacing",
-                    format!("spacing {fine} for training spacing {coarse} (ratio {ratio})"),
-                    "choose a grid that contains the training grid's displacements, or the quadrature `overlap`",
-                ));
-            }
+            ensure!(
+                stride >= 1.0 && (ratio - stride).abs() <= 1e-9 * stride,
+                Error::invalid(what, "a grid whose spacing divides the training spacing", got, hint)
+            );
             lattice.stride[3 - grid.dim() + axis] = stride as usize;
         }
         Ok(lattice)

@@ -41,12 +41,13 @@ pub use quadrature::{Quadrature, TrainingRule};
 pub use scattered::{Scattered, connect_points};
 pub use voronoi::cell_measures;
 
+use crate::error::ensure;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// The nodes on which functions are sampled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", try_from = "Unchecked")]
 pub enum Domain {
     /// A uniform grid.
     Grid(Grid),
@@ -54,6 +55,44 @@ pub enum Domain {
     Cloud(PointCloud),
     /// Scattered points for every sample.
     Clouds(Clouds),
+}
+
+/// What a file says, before [`Grid::new`] or [`PointCloud::new`] has looked at it.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Unchecked {
+    Grid {
+        shape: Vec<usize>,
+        lower: Vec<f64>,
+        upper: Vec<f64>,
+    },
+    Cloud {
+        dim: usize,
+        coordinates: Vec<f64>,
+        measure: f64,
+        #[serde(default)]
+        weights: Vec<f64>,
+        #[serde(default)]
+        enclosure: Option<Enclosure>,
+    },
+}
+
+impl TryFrom<Unchecked> for Domain {
+    type Error = Error;
+
+    fn try_from(domain: Unchecked) -> Result<Self> {
+        Ok(match domain {
+            Unchecked::Grid { shape, lower, upper } => Grid::new(shape, lower, upper)?.into(),
+            Unchecked::Cloud { dim, coordinates, measure, weights, enclosure } => {
+                let cloud = PointCloud::new(dim, coordinates, measure)?;
+                let cloud = if weights.is_empty() { cloud } else { cloud.with_weights(weights)? };
+                match enclosure {
+                    Some(enclosure) => cloud.within(enclosure)?.into(),
+                    None => cloud.into(),
+                }
+            }
+        })
+    }
 }
 
 impl From<Grid> for Domain {
@@ -78,6 +117,7 @@ impl From<Clouds> for Domain {
     }
 }
 
+#[expect(clippy::len_without_is_empty, reason = "a domain has nodes")]
 impl Domain {
     /// The number of space dimensions, 1 to 3.
     pub fn dim(&self) -> usize {
@@ -106,11 +146,6 @@ impl Domain {
         }
     }
 
-    /// Always false: a domain without nodes cannot be made.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The sample and the node within it of a value, by its place among the values of all samples.
     pub(crate) fn place(&self, mut at: usize) -> (usize, usize) {
         let Self::Clouds(clouds) = self else { return (at / self.len(), at % self.len()) };
@@ -136,15 +171,9 @@ impl Domain {
 
 /// Every algorithm of this module is written for up to three axes.
 fn check_dim(what: &str, dim: usize) -> Result<()> {
-    if (1..=3).contains(&dim) {
-        return Ok(());
-    }
-    Err(Error::invalid(
-        what,
-        "1, 2 or 3 dimensions",
-        dim,
-        "further variables belong into the fields, not into the domain",
-    ))
+    let hint = "further variables belong into the fields, not into the domain";
+    ensure!((1..=3).contains(&dim), Error::invalid(what, "1, 2 or 3 dimensions", dim, hint));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -155,9 +184,29 @@ mod tests {
     fn a_domain_answers_for_both_kinds() {
         let grid = Domain::Grid(Grid::unit(&[3]).unwrap());
         let cloud = Domain::Cloud(PointCloud::new(2, vec![0.5; 4], 1.0).unwrap());
-        assert_eq!((grid.dim(), grid.len(), grid.is_empty()), (1, 3, false));
-        assert_eq!((cloud.dim(), cloud.len(), cloud.is_empty()), (2, 2, false));
+        assert_eq!((grid.dim(), grid.len()), (1, 3));
+        assert_eq!((cloud.dim(), cloud.len()), (2, 2));
         assert_eq!(grid.coordinates(), [0.0, 0.5, 1.0]);
         assert_eq!(cloud.coordinates(), [0.5; 4]);
+    }
+
+    #[test]
+    fn a_file_says_a_domain_and_nothing_else() {
+        let cloud = Domain::Cloud(PointCloud::new(2, vec![0.5, 0.1, 1e-300, -0.0], 1.5).unwrap());
+        for domain in [Domain::Grid(Grid::new(vec![2, 3], vec![-1.0, 0.1], vec![1.0, 0.3]).unwrap()), cloud] {
+            let text = serde_json::to_string(&domain).unwrap();
+            assert_eq!(serde_json::from_str::<Domain>(&text).unwrap(), domain, "{text}");
+        }
+        for (text, reason) in [
+            (r#"{"grid":{"shape":[0],"lower":[0.0],"upper":[1.0]}}"#, "at least one node"),
+            (r#"{"grid":{"shape":[2],"lower":[1.0],"upper":[0.0]}}"#, "they may be swapped"),
+            (r#"{"grid":{"shape":[2],"lower":[0.0]}}"#, "missing field"),
+            (r#"{"cloud":{"dim":2,"coordinates":[0.0],"measure":1.0}}"#, "2 numbers for each"),
+            (r#"{"cloud":{"dim":1,"coordinates":[0.0],"measure":1.0,"radius":1.0}}"#, "unknown field"),
+            (r#"{"mesh":{}}"#, "unknown variant"),
+        ] {
+            let message = serde_json::from_str::<Domain>(text).unwrap_err().to_string();
+            assert!(message.contains(reason), "{text}: {message}");
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::{
     Domain, Extent, PointCloud, Quadrature, TrainingRule, extent::Ball, lattice::Lattice, overlap::OverlapTable,
     quadrature::NodeRule, scattered::connect_points,
 };
+use crate::error::ensure;
 use crate::{Error, Result};
 use rayon::prelude::*;
 
@@ -160,12 +161,8 @@ pub fn connect(
 /// The training rule, if it is one that a stencil can repeat.
 fn stencil_rule(training: Option<&TrainingRule>) -> Result<&TrainingRule> {
     let refused = |got: String| {
-        Error::invalid(
-            "quadrature `stencil`",
-            "a model trained with mean, uniform or overlap",
-            got,
-            "choose the quadrature `overlap`, which needs no training rule",
-        )
+        let hint = "choose the quadrature `overlap`, which needs no training rule";
+        Error::invalid("quadrature `stencil`", "a model trained with mean, uniform or overlap", got, hint)
     };
     let training = training.ok_or_else(|| refused("no training rule".into()))?;
     match training.quadrature {
@@ -178,15 +175,13 @@ fn stencil_rule(training: Option<&TrainingRule>) -> Result<&TrainingRule> {
 
 /// A network whose nodes see only themselves would train without complaint and learn nothing of the operator.
 pub(super) fn not_alone(result: Neighbourhood, radius: f64, spacing: &[f64]) -> Result<Neighbourhood> {
-    if result.edges() > result.nodes() || result.nodes() == 1 {
-        return Ok(result);
-    }
-    Err(Error::invalid(
-        "radius",
-        "a ball that contains more than its own centre",
-        format!("radius {radius} for nodes with spacing {spacing:?}"),
-        "choose a larger radius, or a finer resolution",
-    ))
+    let got = format!("radius {radius} for nodes with spacing {spacing:?}");
+    let hint = "choose a larger radius, or a finer resolution";
+    ensure!(
+        result.edges() > result.nodes() || result.nodes() == 1,
+        Error::invalid("radius", "a ball that contains more than its own centre", got, hint)
+    );
+    Ok(result)
 }
 
 #[cfg(test)]

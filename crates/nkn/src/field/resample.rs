@@ -10,12 +10,9 @@ pub fn resample(values: &[f64], from: &Domain, to: &Domain, components: usize) -
         return Ok(values.to_vec());
     }
     let Domain::Grid(grid) = from else {
-        return Err(Error::invalid(
-            "interpolation to another domain",
-            "statistics on a regular grid",
-            "a point cloud",
-            "use the scalar normaliser, or predict at the training points",
-        ));
+        let expected = "statistics on a regular grid";
+        let hint = "use the scalar normaliser, or predict at the training points";
+        return Err(Error::invalid("interpolation to another domain", expected, "a point cloud", hint));
     };
     let dim = grid.dim();
     let (shape, lower, spacing) = (grid.shape(), grid.lower(), grid.spacing());

@@ -3,6 +3,7 @@
 use super::values::Values;
 use crate::domain::{Domain, Grid};
 use crate::{Error, Result};
+use ndarray::{ArrayViewD, AxisDescription, Slice};
 use std::ops::Range;
 
 /// One function per sample, under a name.
@@ -173,12 +174,8 @@ impl Samples {
     pub fn field(&self, name: &str) -> Result<&Field> {
         self.fields.iter().find(|field| field.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
-            Error::invalid(
-                "input field of the data",
-                format!("a field named {name:?}"),
-                format!("{names:?}"),
-                "rename the array in the data file, or name the right fields in [model]",
-            )
+            let hint = "rename the array in the data file, or name the right fields in [model]";
+            Error::invalid("input field of the data", format!("a field named {name:?}"), format!("{names:?}"), hint)
         })
     }
 
@@ -272,12 +269,8 @@ impl Samples {
     /// ```
     pub fn coarsen(&self, resolution: usize) -> Result<Self> {
         let Domain::Grid(grid) = &self.domain else {
-            return Err(Error::invalid(
-                "resolution",
-                "data on a regular grid",
-                "a point cloud",
-                "give data of the resolution wanted",
-            ));
+            let hint = "give data of the resolution wanted";
+            return Err(Error::invalid("resolution", "data on a regular grid", "a point cloud", hint));
         };
         if grid.shape()[0] == resolution {
             return Ok(self.clone());
@@ -290,29 +283,20 @@ impl Samples {
                 .filter(|step| grid.shape().iter().all(|side| (side - 1) % step == 0))
                 .map(|step| cells / step + 1)
                 .collect();
-            return Err(Error::invalid(
-                "resolution",
-                format!("one that takes every n-th node of the grid {:?}: {possible:?}", grid.shape()),
-                resolution,
-                "choose one of these, or generate data on another grid",
-            ));
+            let expected = format!("one that takes every n-th node of the grid {:?}: {possible:?}", grid.shape());
+            let hint = "choose one of these, or generate data on another grid";
+            return Err(Error::invalid("resolution", expected, resolution, hint));
         }
         let shape: Vec<usize> = grid.shape().iter().map(|side| (side - 1) / step + 1).collect();
-        let coarse = Grid::new(shape.clone(), grid.lower().to_vec(), grid.upper().to_vec())?;
-        let place = |mut node: usize| {
-            let (mut index, mut stride) = (0, 1);
-            for (own, full) in shape.iter().zip(grid.shape()).rev() {
-                index += node % own * step * stride;
-                node /= own;
-                stride *= full;
-            }
-            index
+        let coarse = Grid::new(shape, grid.lower().to_vec(), grid.upper().to_vec())?;
+        let all: Vec<usize> = [self.count()].iter().chain(grid.shape()).copied().collect();
+        let every = |axis: AxisDescription| {
+            Slice::new(0, None, if (1..=grid.dim()).contains(&axis.axis.index()) { step as isize } else { 1 })
         };
-        let places: Vec<usize> = (0..coarse.len()).map(place).collect();
         Ok(self.map(Domain::Grid(coarse), |values, components| {
-            let node = |sample: &[f64], place: usize| sample[place * components..(place + 1) * components].to_vec();
-            let samples = values.chunks_exact(grid.len() * components);
-            samples.flat_map(|sample| places.iter().flat_map(move |&place| node(sample, place))).collect()
+            let shape = [all.as_slice(), &[components]].concat();
+            let values = ArrayViewD::from_shape(shape, values).expect("samples have a value for every node");
+            values.slice_each_axis(every).iter().copied().collect()
         }))
     }
 
@@ -498,6 +482,24 @@ mod tests {
                     prop_assert_eq!(selected.fields()[0].values[3 * place + node], expected);
                     prop_assert_eq!(selected.output_values().unwrap()[3 * place + node], 2.0 * expected);
                 }
+            }
+        }
+    }
+
+    proptest! {
+        /// Coarsening in two steps is coarsening in one, and keeps every n-th node of every sample.
+        #[test]
+        fn coarsening_follows_the_indices(cells in 1usize..4, first in 1usize..4, second in 1usize..4, wide in 1usize..3) {
+            let (side, other) = (cells * first * second + 1, wide * cells * first * second + 1);
+            let numbers: Vec<f64> = (0..2 * side * other).map(|k| (k * k % 1009) as f64).collect();
+            let fine = Samples::on(Grid::unit(&[side, other]).unwrap()).input("b", &numbers).unwrap();
+            let (middle, coarse) = (cells * second + 1, cells + 1);
+            let once = fine.coarsen(coarse).unwrap();
+            prop_assert_eq!(&fine.coarsen(middle).unwrap().coarsen(coarse).unwrap(), &once);
+            let (step, width) = (first * second, wide * cells + 1);
+            for (at, &value) in once.field("b").unwrap().values.iter().enumerate() {
+                let (sample, i, j) = (at / (coarse * width), at / width % coarse, at % width);
+                prop_assert_eq!(value, numbers[(sample * side + i * step) * other + j * step]);
             }
         }
     }

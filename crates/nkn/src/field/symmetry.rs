@@ -50,14 +50,10 @@ impl Symmetry {
 
 /// Refuses a domain that has no such symmetries.
 pub fn check_square(domain: &Domain) -> Result<&Grid> {
+    let (expected, hint) = ("data on a square grid for augment = \"square\"", "set augment = \"none\"");
     match domain {
         Domain::Grid(grid) if grid.dim() == 2 && grid.shape()[0] == grid.shape()[1] => Ok(grid),
-        _ => Err(Error::invalid(
-            "train.augment",
-            "data on a square grid for augment = \"square\"",
-            "another domain",
-            "set augment = \"none\"",
-        )),
+        _ => Err(Error::invalid("train.augment", expected, "another domain", hint)),
     }
 }
 
@@ -74,10 +70,10 @@ pub fn moved(samples: &Samples, symmetries: &[Symmetry], vectors: &[[String; 2]]
         for (sample, symmetry) in symmetries.iter().enumerate() {
             let span = sample * side * side..(sample + 1) * side * side;
             if symmetry.transposes() {
-                let old = result.fields[a].values[span.clone()].to_vec();
-                let other = result.fields[b].values[span.clone()].to_vec();
-                result.fields[a].values[span.clone()].copy_from_slice(&other);
-                result.fields[b].values[span.clone()].copy_from_slice(&old);
+                span.clone().for_each(|at| {
+                    let first = result.fields[a].values[at];
+                    result.fields[a].values[at] = std::mem::replace(&mut result.fields[b].values[at], first);
+                });
             }
             for (place, flips) in [(a, symmetry.flips_first()), (b, symmetry.flips_second())] {
                 if flips {

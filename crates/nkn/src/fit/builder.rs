@@ -4,7 +4,7 @@ use super::examples::Examples;
 use crate::domain::Quadrature;
 use crate::io::legacy::merge;
 use crate::model::{Block, Model, Parameters};
-use crate::run::{Existing, RunConfig};
+use crate::run::{Existing, HINT, RunConfig};
 use crate::train::{Event, OptimiserKind, PerDepth};
 use crate::{Device, Error, Result};
 use serde::Serialize;
@@ -231,12 +231,8 @@ impl<K: kinds::Named> Builder<K> {
 
     /// The whole configuration, over what is usual for such samples.
     pub(super) fn config(&self, usual: RunConfig) -> Result<RunConfig> {
-        let mut all = serde_json::to_value(usual).expect("settings are plain data");
-        merge(&mut all, &self.settings);
-        let config: RunConfig = serde_json::from_value(all).map_err(|error| {
-            let hint = "see configs/poisson.toml and configs/mnist.toml for every key and its meaning";
-            Error::invalid("a setting", "a known name with a value of its type", error, hint)
-        })?;
+        let mistake = |error| Error::invalid("a setting", "a known name with a value of its type", error, HINT);
+        let config = usual.with(&self.settings).map_err(mistake)?;
         config.train.check()?;
         Ok(config)
     }

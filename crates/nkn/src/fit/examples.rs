@@ -6,7 +6,7 @@ use crate::analysis::{Elliptic, Spectrum};
 use crate::field::{Images, Samples, Values};
 use crate::model::{Model, Predicting};
 use crate::run::{Data, DataConfig, Problem, RunConfig, RunFolder};
-use crate::task::{Answer, ClassTask, FunctionTask, ImageSplits, TestSet, answers, function_measures, image_measure};
+use crate::task::{Answer, FunctionTask, ImageSplits, TestSet, answers, function_measures, image_measure};
 use crate::train::{Event, Measure, Task, TrainConfig, Trainer};
 use crate::{Error, Result};
 
@@ -146,7 +146,7 @@ impl Examples for Samples {
             return in_folder(builder, &config, &data);
         }
         let task = FunctionTask::new(&config.model, &config.train, train, test, builder.device)?;
-        in_memory(task, &config.train, builder)
+        in_memory(Box::new(task), &config.train, builder)
     }
 
     fn predict(&self, model: &Model, how: &Predicting) -> Result<Vec<f64>> {
@@ -180,12 +180,11 @@ impl Examples for Images {
         let config = builder.config(RunConfig { data, ..usual })?;
         let side = config.data.resolution.unwrap_or(train.side);
         let tests = test.map(|images| TestSet { name: "test", images: images.clone() }).into_iter().collect();
-        let splits = ImageSplits { train: train.clone(), tests, side, tested_at: vec![side] };
+        let data = Data::Images(ImageSplits { train: train.clone(), tests, side, tested_at: vec![side] });
         if builder.folder.is_some() {
-            return in_folder(builder, &config, &Data::Images(splits));
+            return in_folder(builder, &config, &data);
         }
-        let task = ClassTask::new(&config.model, &config.train, &splits, builder.device)?;
-        in_memory(task, &config.train, builder)
+        in_memory(data.task(&config.model, &config.train, builder.device)?, &config.train, builder)
     }
 
     fn predict(&self, model: &Model, how: &Predicting) -> Result<Vec<Answer>> {
@@ -209,7 +208,7 @@ impl Examples for Images {
 }
 
 /// Trains without a folder. A training that was asked to stop gives the best network so far.
-fn in_memory<T: Task, K>(task: T, config: &TrainConfig, builder: Builder<K>) -> Result<Model> {
+fn in_memory<K>(task: Box<dyn Task + '_>, config: &TrainConfig, builder: Builder<K>) -> Result<Model> {
     let Builder { initial, should_stop, mut observer, .. } = builder;
     let mut tell = |event: Event| -> Result<()> {
         observer(&event);

@@ -1,6 +1,5 @@
 //! Data sets: samples from and to files. `assemble.rs` says what the arrays of a file mean.
 
-use super::Array;
 use super::assemble::{PLACES, assemble};
 use super::atomic::replace_atomically;
 use super::hdf5::{self, write_hdf5};
@@ -8,10 +7,10 @@ use super::matlab;
 use super::npy::read_npy_folder;
 use super::npz::{read_npz, write_npz};
 use super::recognise::{Format, recognise};
+use super::{Array, NamedArray};
 use crate::domain::Domain;
 use crate::field::Samples;
 use crate::{Error, Result};
-use std::borrow::Cow;
 use std::path::Path;
 
 /// The names under which the public Darcy files keep what is called otherwise here.
@@ -39,13 +38,12 @@ pub fn read_first(path: &Path, need: Need, outputs: &[String], first: Option<usi
     let usual = ["u".to_string()];
     let outputs = if outputs.is_empty() { &usual[..] } else { outputs };
     let samples = assemble(path, arrays, outputs)?;
-    if need == Need::Output {
-        for name in outputs.iter().filter(|name| !samples.outputs().iter().any(|output| output.name == **name)) {
-            let found: Vec<String> = samples.fields().iter().map(|field| format!("`{}`", field.name)).collect();
-            let problem = format!("has no array `{name}`; it has {}", found.join(", "));
-            let hint = "store the functions to predict under the name `u`, or name the outputs";
-            return Err(Error::file(path, problem, hint));
-        }
+    let missing = outputs.iter().find(|name| !samples.outputs().iter().any(|output| output.name == **name));
+    if let (Need::Output, Some(name)) = (need, missing) {
+        let found: Vec<String> = samples.fields().iter().map(|field| format!("`{}`", field.name)).collect();
+        let problem = format!("has no array `{name}`; it has {}", found.join(", "));
+        let hint = "store the functions to predict under the name `u`, or name the outputs";
+        return Err(Error::file(path, problem, hint));
     }
     Ok(match first {
         Some(first) if (1..samples.count()).contains(&first) => samples.select(&(0..first).collect::<Vec<_>>()),
@@ -97,7 +95,7 @@ pub fn write_dataset(path: &Path, samples: &Samples) -> Result<()> {
             return Err(Error::invalid("field", expected, format!("{name:?}"), hint));
         }
     }
-    let mut arrays: Vec<(&str, Vec<usize>, Cow<[f64]>)> = Vec::new();
+    let mut arrays: Vec<NamedArray> = Vec::new();
     let mut shape = vec![samples.count()];
     match samples.domain() {
         Domain::Grid(grid) => {

@@ -13,14 +13,13 @@
 //! A data set is read in portions of 32 MB, or of as many rows as a chunk is high, and memory is asked for as they come.
 //! Files are written in one piece, uncompressed.
 
-use super::Array;
 use super::matlab::reorder::size;
-use super::matlab::v73::{V73, number, storage, stored_class, unreadable};
+use super::matlab::v73::{V73, number, storage, unreadable};
 use super::matlab::{Contents, DEFLATE_LIMIT, MatlabVariable, damaged};
 use super::number::Number;
+use super::{Array, NamedArray};
 use crate::{Error, Result};
 use hdf5_pure::{Dataset, Datatype, File, FileBuilder, Group};
-use std::borrow::Cow;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
@@ -79,7 +78,10 @@ impl Hdf5 {
             let shape = shape.map_err(|_| damaged(&path, format!("variable `{name}` claims the shape {sides:?}")))?;
             let class = match dataset.datatype().map_err(hdf5)? {
                 kind @ Datatype::Enumeration { .. } if real(&kind).is_some() => "logical".into(),
-                _ => stored_class(&dataset.dtype().map_err(hdf5)?),
+                other => match number(&other) {
+                    Some((number, _)) => number.class().to_owned(),
+                    None => format!("HDF5's {}", dataset.dtype().map_err(hdf5)?),
+                },
             };
             self.variables.push(MatlabVariable { name, shape, class });
             self.datasets.push(dataset);
@@ -147,7 +149,7 @@ fn real(kind: &Datatype) -> Option<(Number, bool)> {
 /// Writes arrays of f64, given as name, shape and values.
 pub(super) fn write_hdf5<'a>(
     file: std::fs::File,
-    arrays: impl IntoIterator<Item = (&'a str, Vec<usize>, Cow<'a, [f64]>)>,
+    arrays: impl IntoIterator<Item = NamedArray<'a>>,
 ) -> io::Result<std::fs::File> {
     let mut builder = FileBuilder::new();
     for (name, shape, values) in arrays {

@@ -3,8 +3,10 @@
 use super::Array;
 use super::npz::read_npz;
 use super::recognise::{Format, recognise};
+use crate::error::ensure;
 use crate::field::images::{CLASSES, Images};
 use crate::{Error, Result};
+use ndarray::ArrayView3;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -77,18 +79,16 @@ fn bytes(path: &Path, images: &Array) -> Result<Vec<u8>> {
     Ok(images.values.iter().map(|&value| (value * scale).round() as u8).collect())
 }
 
+/// From pixels of channels to planes.
 fn planes_first(pixels: &[u8], nodes: usize, channels: usize) -> Vec<u8> {
-    let plane =
-        |image: &[u8], channel: usize| image.iter().skip(channel).step_by(channels).copied().collect::<Vec<u8>>();
-    let image = |image: &[u8]| (0..channels).flat_map(|channel| plane(image, channel)).collect::<Vec<u8>>();
-    pixels.chunks_exact(nodes * channels).flat_map(image).collect()
+    let shape = (pixels.len() / (nodes * channels), nodes, channels);
+    let images = ArrayView3::from_shape(shape, pixels).expect("whole images");
+    images.permuted_axes([0, 2, 1]).iter().copied().collect()
 }
 
 fn classes(path: &Path, labels: &Array, count: usize) -> Result<Vec<u8>> {
-    if labels.values.len() != count {
-        let problem = format!("array `labels` has {} entries for {count} images", labels.values.len());
-        return Err(Error::file(path, problem, "give one label per image"));
-    }
+    let problem = format!("array `labels` has {} entries for {count} images", labels.values.len());
+    ensure!(labels.values.len() == count, Error::file(path, problem, "give one label per image"));
     let class = |(index, &value): (usize, &f64)| {
         let is_class = value.fract() == 0.0 && (0.0..CLASSES as f64).contains(&value);
         let problem = || format!("label {index} is {value}; expected a whole number from 0 to {}", CLASSES - 1);
@@ -108,10 +108,8 @@ fn from_png(path: &Path) -> Result<Images> {
     let size = reader.output_buffer_size().ok_or_else(|| wrong(&"it is too large"))?;
     let mut data = vec![0; size];
     let info = reader.next_frame(&mut data).map_err(|error| wrong(&error))?;
-    if info.width != info.height {
-        let problem = format!("has {} x {} pixels, expected a square", info.width, info.height);
-        return Err(Error::file(path, problem, "cut the image to a square"));
-    }
+    let problem = format!("has {} x {} pixels, expected a square", info.width, info.height);
+    ensure!(info.width == info.height, Error::file(path, problem, "cut the image to a square"));
     let side = info.width as usize;
     let samples = info.color_type.samples();
     // What is see-through does not matter here.

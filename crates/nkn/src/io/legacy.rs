@@ -63,6 +63,38 @@ pub fn upgrade_header(header: &mut Value, defaults: Value) {
     }
 }
 
+/// Finished depths, which had named errors of functions instead of measures; the resolution was not named.
+pub fn upgrade_depths(depths: Option<&mut Value>) {
+    let depths = depths.and_then(Value::as_array_mut).into_iter().flatten();
+    for depth in depths.filter_map(Value::as_object_mut) {
+        let mut measures = Vec::new();
+        for (split, squared) in [("train", false), ("train", true), ("test", false), ("test", true)] {
+            let (name, metric) = if squared { ("_squared", "relative_l2_squared") } else { ("", "relative_l2") };
+            if let Some(value) = depth.remove(&format!("{split}{name}")).filter(Value::is_number) {
+                measures.push(json!({ "split": split, "resolution": 0, "metric": metric, "value": value }));
+            }
+        }
+        depth.entry("measures").or_insert(measures.into());
+    }
+}
+
+/// What results.json said: of functions, see [`upgrade_depths`]; of images, one depth and what was tested.
+pub fn upgrade_results(results: &mut Value, run: &str, depth: usize) {
+    upgrade_depths(results.get_mut("depths"));
+    let Some(table) = results.as_object_mut() else { return };
+    let Some(Value::Array(mut tests)) = table.remove("tests") else { return };
+    for test in tests.iter_mut().filter_map(Value::as_object_mut) {
+        for (old, new) in [("set", "split"), ("side", "resolution"), ("error_rate", "value")] {
+            rename(test, old, new);
+        }
+        test.insert("metric".into(), json!("error_rate"));
+    }
+    rename(table, "trained_at", "resolution");
+    let (epochs, seconds) = (table.remove("epochs"), table.remove("seconds"));
+    table.insert("depths".into(), json!([{ "depth": depth, "epochs": epochs, "seconds": seconds, "measures": tests }]));
+    table.insert("run".into(), run.into());
+}
+
 /// Puts the entries of one table over those of another, table by table.
 pub fn merge(below: &mut Value, above: &Value) {
     match (below, above) {
@@ -113,5 +145,44 @@ mod tests {
         assert_eq!(images["steps"], 12);
         let schedule = json!({ "floor": 0.0, "kind": "cosine", "by_step": true });
         assert_eq!(images["train"], json!({ "seed": 7, "keep": "last", "depths": [2], "schedule": schedule }));
+    }
+
+    #[test]
+    fn results_of_images() {
+        let confusion = json!([[3, 1], [0, 2]]);
+        let mut results = json!({
+            "model": "cnn", "trained_at": 28, "seed": 7, "parameters": 99, "epochs": 5, "seconds": 1.5,
+            "tests": [{ "set": "official", "side": 14, "error_rate": 0.25, "confusion": confusion }],
+        });
+        upgrade_results(&mut results, "old", 2);
+        let measure = json!({
+            "split": "official", "resolution": 14, "metric": "error_rate", "value": 0.25, "confusion": confusion,
+        });
+        let expected = json!({
+            "run": "old", "model": "cnn", "resolution": 28, "seed": 7, "parameters": 99,
+            "depths": [{ "depth": 2, "epochs": 5, "seconds": 1.5, "measures": [measure] }],
+        });
+        assert_eq!(results, expected);
+        // What is of today stays as it is.
+        upgrade_results(&mut results, "new", 4);
+        assert_eq!(results, expected);
+    }
+
+    #[test]
+    fn results_of_functions() {
+        let measure =
+            |split, metric, value| json!({ "split": split, "resolution": 0, "metric": metric, "value": value });
+        let today = json!({ "depth": 4, "measures": [measure("test", "relative_l2", 0.125)] });
+        let mut results = json!({ "depths": [
+            { "depth": 1, "epochs": 9, "train": 0.5, "train_squared": 0.25, "test": null },
+            { "depth": 2, "train": 0.5, "test": 0.75, "test_squared": 0.5625 },
+            today,
+        ] });
+        upgrade_results(&mut results, "old", 1);
+        let (first, second) = (measure("train", "relative_l2", 0.5), measure("train", "relative_l2_squared", 0.25));
+        assert_eq!(results["depths"][0], json!({ "depth": 1, "epochs": 9, "measures": [first, second] }));
+        let last = &results["depths"][1]["measures"][2];
+        assert_eq!(*last, measure("test", "relative_l2_squared", 0.5625));
+        assert_eq!(results["depths"][2], today);
     }
 }

@@ -48,10 +48,7 @@ pub(super) struct MatlabVariable {
 impl MatlabVariable {
     /// Whether it is an array of real numbers, which can be read.
     pub(super) fn is_real(&self) -> bool {
-        let class = self.class.as_str();
-        let integer = class.strip_prefix('u').unwrap_or(class).strip_prefix("int");
-        matches!(class, "double" | "single" | "logical")
-            || integer.is_some_and(|bits| ["8", "16", "32", "64"].contains(&bits))
+        self.class == "logical" || Number::CLASSES.contains(&self.class.as_str())
     }
 }
 
@@ -75,11 +72,9 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn Contents>> {
     let read = file.by_ref().take(520).read_to_end(&mut head);
     read.and_then(|_| file.rewind()).map_err(Error::io(path, "read"))?;
     let cut = |header: usize| {
-        Error::file(
-            path,
-            format!("ends at byte {}, inside the header of {header} bytes of {}", head.len(), format.name()),
-            "the file is truncated: copy or download it again",
-        )
+        let problem = format!("ends at byte {}, inside the header of {header} bytes of {}", head.len(), format.name());
+        let hint = "the file is truncated: copy or download it again";
+        Error::file(path, problem, hint)
     };
     match format {
         Format::Matlab73 => match head.get(512..520) {

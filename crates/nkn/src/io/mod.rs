@@ -18,8 +18,7 @@ mod vtk;
 pub use atomic::write_atomically;
 pub use dataset::{Need, read_dataset, read_first, write_dataset};
 pub use images::read_images;
-pub(crate) use recognise::describe;
-pub use recognise::{Format, recognise};
+pub(crate) use recognise::{Format, describe};
 pub use vtk::{Cells, Mesh, MeshGrid, PointData, holds_meshes, read_mesh, read_meshes, write_mesh};
 
 /// One array of a file.
@@ -30,3 +29,6 @@ struct Array {
     /// The values, the last index running fastest.
     values: Vec<f64>,
 }
+
+/// An array to write: its name, its shape and its values, the last index running fastest.
+type NamedArray<'a> = (&'a str, Vec<usize>, std::borrow::Cow<'a, [f64]>);

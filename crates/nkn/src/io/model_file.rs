@@ -5,6 +5,7 @@ use super::tensors::{Piece, VERSION, average_pieces, encode, parameter_pieces, p
 use super::tensors::{decode, read_parameters, values};
 use super::write_atomically;
 use crate::domain::Domain;
+use crate::error::ensure;
 use crate::field::Normaliser;
 use crate::model::{Model, ModelConfig, Normalisers, Parameters, Space};
 use crate::{Error, Result};
@@ -113,16 +114,12 @@ impl Model {
                     && shape.classes > 0
             }
         };
-        if depth == 0 || !is_possible {
-            return Err(Error::file(path, format!("says depth {depth} and {space:?}"), hint));
-        }
+        ensure!(depth != 0 && is_possible, Error::file(path, format!("says depth {depth} and {space:?}"), hint));
         config.check_for(&space)?;
         // Before anything of the size that the header claims is allocated.
         let claimed = Parameters::size(&config, &space, depth).unwrap_or(f64::INFINITY);
-        if claimed > bytes.len() as f64 {
-            let problem = format!("claims {claimed:.0} parameters in {} bytes", bytes.len());
-            return Err(Error::file(path, problem, hint));
-        }
+        let problem = format!("claims {claimed:.0} parameters in {} bytes", bytes.len());
+        ensure!(claimed <= bytes.len() as f64, Error::file(path, problem, hint));
         let mut parameters = Parameters::layout(&config, &space, depth)?;
         read_parameters(path, &tensors, &mut parameters, "")?;
         let normaliser = |name: &str| -> Result<Normaliser> {

@@ -2,14 +2,14 @@
 //!
 //! Numbers may be floats of 4 or 8 bytes, integers or booleans, in either byte order, in C or Fortran order.
 
-use super::Array;
 use super::number::Number;
+use super::{Array, NamedArray};
+use crate::error::ensure;
 use crate::field::dimensions;
 use crate::{Error, Result};
 use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder};
 use ndarray_npy::npy::header::Header;
 use ndarray_npy::{NpzWriter, WriteNpzError};
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -21,11 +21,8 @@ const PIECE: u64 = 1 << 20;
 pub(super) fn read_npz(path: &Path) -> Result<Vec<Array>> {
     let file = File::open(path).map_err(Error::io(path, "open"))?;
     let mut archive = zip::ZipArchive::new(BufReader::new(file)).map_err(|error| {
-        Error::file(
-            path,
-            format!("starts as an .npz file, but its end is missing or damaged ({error})"),
-            "the file is probably truncated: copy or download it again",
-        )
+        let hint = "the file is probably truncated: copy or download it again";
+        Error::file(path, format!("starts as an .npz file, but its end is missing or damaged ({error})"), hint)
     })?;
     let count = archive.len();
     let read = |index: usize| -> Result<Array> {
@@ -42,17 +39,13 @@ pub(super) fn read_array(path: &Path, name: String, member: &mut impl Read) -> R
     // Later versions are for records and can claim headers of gigabytes.
     let mut start = [0; 7];
     member.read_exact(&mut start).map_err(|error| damaged(path, &name, &error))?;
-    if start != *b"\x93NUMPY\x01" {
-        return Err(wrong("it is no array in version 1 of the .npy format".into()));
-    }
+    ensure!(start == *b"\x93NUMPY\x01", wrong("it is no array in version 1 of the .npy format".into()));
     let header = Header::from_reader(&mut start.chain(&mut *member)).map_err(|error| damaged(path, &name, &error))?;
     let descriptor = header.type_descriptor.to_string();
     let Some((number, big_endian)) = Number::of_numpy(descriptor.trim_matches('\'')) else {
-        return Err(Error::file(
-            path,
-            format!("array `{name}` has the element type {descriptor}; expected real numbers"),
-            format!("convert it: {name}.astype(numpy.float64)"),
-        ));
+        let problem = format!("array `{name}` has the element type {descriptor}; expected real numbers");
+        let hint = format!("convert it: {name}.astype(numpy.float64)");
+        return Err(Error::file(path, problem, hint));
     };
     let shape = header.shape;
     let bytes = shape.iter().try_fold(number.size() as u64, |bytes, &side| bytes.checked_mul(side as u64));
@@ -81,18 +74,12 @@ pub(super) fn read_array(path: &Path, name: String, member: &mut impl Read) -> R
 }
 
 fn damaged(path: &Path, name: &str, error: &dyn std::fmt::Display) -> Error {
-    Error::file(
-        path,
-        format!("array `{name}` cannot be read: {error}"),
-        "the file is damaged or was not written by numpy.savez: write or download it again",
-    )
+    let hint = "the file is damaged or was not written by numpy.savez: write or download it again";
+    Error::file(path, format!("array `{name}` cannot be read: {error}"), hint)
 }
 
 /// Writes arrays of f64, given as name, shape and values.
-pub(super) fn write_npz<'a>(
-    file: File,
-    arrays: impl IntoIterator<Item = (&'a str, Vec<usize>, Cow<'a, [f64]>)>,
-) -> io::Result<File> {
+pub(super) fn write_npz<'a>(file: File, arrays: impl IntoIterator<Item = NamedArray<'a>>) -> io::Result<File> {
     let mut archive = NpzWriter::new(file);
     for (name, shape, values) in arrays {
         let array = ArrayViewD::from_shape(shape, &values).map_err(io::Error::other)?;

@@ -1,8 +1,8 @@
 //! The ways in which files store a number; all are read as f64.
 
-/// Each way with its type and its name in NumPy.
+/// Each way with its type and its names in NumPy and in MATLAB.
 macro_rules! numbers {
-    ($($number:ident: $type:ident = $name:literal,)*) => {
+    ($($number:ident: $type:ident = $name:literal $class:literal,)*) => {
         /// How a number is stored.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Number {
@@ -10,6 +10,9 @@ macro_rules! numbers {
         }
 
         impl Number {
+            /// What MATLAB's `class` says of each, in the order of MATLAB's own numbers for them, which begin with 6.
+            pub(super) const CLASSES: &[&str] = &[$($class),*];
+
             /// By its name in NumPy: `f8`, `i4`, `u1`.
             pub(super) fn named(name: &str) -> Option<Self> {
                 match name {
@@ -37,16 +40,16 @@ macro_rules! numbers {
 }
 
 numbers! {
-    I8: i8 = "i1",
-    U8: u8 = "u1",
-    I16: i16 = "i2",
-    U16: u16 = "u2",
-    I32: i32 = "i4",
-    U32: u32 = "u4",
-    I64: i64 = "i8",
-    U64: u64 = "u8",
-    F32: f32 = "f4",
-    F64: f64 = "f8",
+    F64: f64 = "f8" "double",
+    F32: f32 = "f4" "single",
+    I8: i8 = "i1" "int8",
+    U8: u8 = "u1" "uint8",
+    I16: i16 = "i2" "int16",
+    U16: u16 = "u2" "uint16",
+    I32: i32 = "i4" "int32",
+    U32: u32 = "u4" "uint32",
+    I64: i64 = "i8" "int64",
+    U64: u64 = "u8" "uint64",
 }
 
 fn each<const N: usize>(bytes: &[u8], values: &mut Vec<f64>, read: impl Fn([u8; N]) -> f64) {
@@ -55,6 +58,11 @@ fn each<const N: usize>(bytes: &[u8], values: &mut Vec<f64>, read: impl Fn([u8; 
 }
 
 impl Number {
+    /// What MATLAB's `class` says.
+    pub(super) fn class(self) -> &'static str {
+        Self::CLASSES[self as usize]
+    }
+
     /// What NumPy's descriptor (`<f8`, `>i4`, `|b1`) says, and whether the first byte is the largest.
     pub(super) fn of_numpy(descriptor: &str) -> Option<(Self, bool)> {
         let (order, name) = descriptor.split_at_checked(1)?;

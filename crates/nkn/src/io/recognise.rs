@@ -1,5 +1,6 @@
 //! What a file is, by its first bytes: its name says nothing about its content.
 
+use crate::error::ensure;
 use crate::{Error, Result};
 use std::fs::File;
 use std::io::Read;
@@ -7,36 +8,21 @@ use std::path::Path;
 
 /// The formats that are known by their first bytes, also those that are not read here: then a message can name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// A zip archive, which NumPy's .npz files are.
+pub(crate) enum Format {
     Npz,
-    /// A single array of NumPy.
     Npy,
-    /// MATLAB's format from 1996 on (`save -v7`).
     Matlab5,
-    /// MATLAB's format of large arrays (`save -v7.3`).
     Matlab73,
-    /// MATLAB's oldest format.
     Matlab4,
-    /// HDF5 without MATLAB's header.
     Hdf5,
-    /// The format of MNIST.
     Idx,
-    /// Anything compressed by gzip.
     Gzip,
-    /// Anything compressed by xz.
     Xz,
-    /// An image.
     Png,
-    /// Weights, as in a model file.
     Safetensors,
-    /// A Python object.
     Pickle,
-    /// A mesh in VTK's XML.
     Vtk,
-    /// A web page, often one that a server sends instead of a file.
     Html,
-    /// Any other text.
     Text,
 }
 
@@ -44,24 +30,14 @@ pub enum Format {
 const START: u64 = 128;
 
 /// Says what a file is by its first bytes; one that begins like no known format is an error.
-///
-/// ```no_run
-/// use nkn::io::{Format, recognise};
-/// # fn main() -> nkn::Result<()> {
-/// assert_eq!(recognise("numbers.dat".as_ref())?, Format::Npz); // whatever it is called
-/// # Ok(())
-/// # }
-/// ```
-pub fn recognise(path: &Path) -> Result<Format> {
+pub(crate) fn recognise(path: &Path) -> Result<Format> {
     let mut start = Vec::new();
     let file = File::open(path).map_err(Error::io(path, "open"))?;
     file.take(START).read_to_end(&mut start).map_err(Error::io(path, "read"))?;
-    if start.is_empty() {
-        let hint = "the program that wrote it was probably stopped: write or copy it again";
-        return Err(Error::file(path, "is empty", hint));
-    }
+    let hint = "the program that wrote it was probably stopped: write or copy it again";
+    ensure!(!start.is_empty(), Error::file(path, "is empty", hint));
     Format::of(&start).ok_or_else(|| {
-        let known: Vec<&str> = Format::ALL.iter().map(|(_, name)| *name).collect();
+        let known: Vec<&str> = Format::ALL.iter().map(|(_, name, _)| *name).collect();
         let problem = format!("is {}, and begins like no known format", describe(&start));
         Error::file(path, problem, format!("known are: {}", known.join(", ")))
     })
@@ -82,58 +58,56 @@ pub(crate) fn describe(start: &[u8]) -> String {
 }
 
 impl Format {
-    /// All formats in the order of their declaration, with their names in messages.
-    const ALL: [(Self, &'static str); 15] = [
-        (Self::Npz, "a zip or .npz file"),
-        (Self::Npy, "a single .npy array"),
-        (Self::Matlab5, "a MATLAB v5 file"),
-        (Self::Matlab73, "a MATLAB v7.3 file"),
-        (Self::Matlab4, "a MATLAB v4 file"),
-        (Self::Hdf5, "an HDF5 file"),
-        (Self::Idx, "an idx file"),
-        (Self::Gzip, "a gzip file"),
-        (Self::Xz, "an xz file"),
-        (Self::Png, "a PNG image"),
-        (Self::Safetensors, "a safetensors file"),
-        (Self::Pickle, "a Python pickle"),
-        (Self::Vtk, "a VTK mesh"),
-        (Self::Html, "an HTML page"),
-        (Self::Text, "a text file"),
+    /// All formats in the order of their declaration, with their names in messages and the bytes that they begin with, where
+    /// that is all there is to see.
+    const ALL: [(Self, &'static str, &'static [&'static [u8]]); 15] = [
+        (Self::Npz, "a zip or .npz file", &[b"PK\x03\x04", b"PK\x05\x06"]),
+        (Self::Npy, "a single .npy array", &[b"\x93NUMPY"]),
+        (Self::Matlab5, "a MATLAB v5 file", &[b"MATLAB 5.0"]),
+        // The first releases with this format wrote 7.0.
+        (Self::Matlab73, "a MATLAB v7.3 file", &[b"MATLAB 7."]),
+        (Self::Matlab4, "a MATLAB v4 file", &[]),
+        (Self::Hdf5, "an HDF5 file", &[b"\x89HDF\r\n\x1a\n"]),
+        (Self::Idx, "an idx file", &[&[0, 0, 8]]),
+        (Self::Gzip, "a gzip file", &[&[0x1f, 0x8b]]),
+        (Self::Xz, "an xz file", &[b"\xfd7zXZ"]),
+        (Self::Png, "a PNG image", &[b"\x89PNG"]),
+        (Self::Safetensors, "a safetensors file", &[]),
+        (Self::Pickle, "a Python pickle", &[b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"]),
+        (Self::Vtk, "a VTK mesh", &[]),
+        (Self::Html, "an HTML page", &[]),
+        (Self::Text, "a text file", &[]),
     ];
 
     /// The format that begins with these bytes.
     pub(crate) fn of(start: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().map(|(format, _)| format).find(|format| format.begins(start))
+        let begins = |(format, _, starts): &(Self, _, &[&[u8]])| {
+            starts.iter().any(|&known| start.starts_with(known)) || format.looks_like(start)
+        };
+        Self::ALL.into_iter().find(begins).map(|(format, ..)| format)
     }
 
-    fn begins(self, start: &[u8]) -> bool {
-        let word = || start.trim_ascii_start().get(..9).unwrap_or_default().to_ascii_lowercase();
+    /// Whether these are the first bytes of a format that has no fixed ones.
+    fn looks_like(self, start: &[u8]) -> bool {
+        let word = start.trim_ascii_start();
         match self {
-            Self::Npz => start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06"),
-            Self::Npy => start.starts_with(b"\x93NUMPY"),
-            Self::Matlab5 => start.starts_with(b"MATLAB 5.0"),
-            // The first releases with this format wrote 7.0.
-            Self::Matlab73 => start.starts_with(b"MATLAB 7."),
             Self::Matlab4 => begins_as_matlab4(start),
-            Self::Hdf5 => start.starts_with(b"\x89HDF\r\n\x1a\n"),
-            Self::Idx => start.starts_with(&[0, 0, 8]),
-            Self::Gzip => start.starts_with(&[0x1f, 0x8b]),
-            Self::Xz => start.starts_with(b"\xfd7zXZ"),
-            Self::Png => start.starts_with(b"\x89PNG"),
             // The length of the header, then the header, which is JSON.
             Self::Safetensors => start.get(6..10) == Some(b"\0\0{\""),
-            Self::Pickle => matches!(start, [0x80, 2..=5, ..]),
             // Before it may stand the declaration of XML.
-            Self::Vtk => start.trim_ascii_start().starts_with(b"<") && start.windows(8).any(|part| part == b"<VTKFile"),
-            Self::Html => word().starts_with(b"<!doctype") || start.trim_ascii_start().starts_with(b"<html"),
+            Self::Vtk => word.starts_with(b"<") && start.windows(8).any(|part| part == b"<VTKFile"),
+            Self::Html => {
+                word.get(..9).is_some_and(|w| w.eq_ignore_ascii_case(b"<!doctype")) || word.starts_with(b"<html")
+            }
             Self::Text => {
                 !start.is_empty() && start.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
             }
+            _ => false,
         }
     }
 
     /// The name in messages.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
@@ -207,8 +181,8 @@ mod tests {
     fn an_unknown_start_is_answered_with_what_is_known() {
         let message = recognise(file_with(b"\x01\x02\xff\x04\x05").path()).unwrap_err().to_string();
         assert!(message.contains("begins with the bytes 01 02 ff 04"), "{message}");
-        assert!(Format::ALL.iter().all(|(format, _)| message.contains(format.name())), "{message}");
-        assert!(Format::ALL.iter().all(|(format, name)| format.name() == *name));
+        assert!(Format::ALL.iter().all(|(format, ..)| message.contains(format.name())), "{message}");
+        assert!(Format::ALL.iter().all(|(format, name, _)| format.name() == *name));
         assert!(recognise(file_with(b"").path()).unwrap_err().to_string().contains("is empty"));
         let missing = recognise(Path::new("nowhere.npz")).unwrap_err().to_string();
         assert!(missing.contains("nowhere.npz: could not open"), "{missing}");

@@ -1,7 +1,8 @@
 //! Named tensors in a safetensors file with a JSON header: what model files and checkpoints have in common.
 
-use super::legacy::upgrade_header;
+use super::legacy::{upgrade_depths, upgrade_header};
 use crate::convolution::Statistics;
+use crate::error::ensure;
 use crate::model::{Averages, Parameters};
 use crate::{Error, Result};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
@@ -53,13 +54,11 @@ pub fn decode<'a>(path: &Path, bytes: &'a [u8], kind: &str) -> Result<(String, S
     let foreign = |problem: String| {
         Error::file(path, problem, format!("give a {kind} written by nkn, or a safetensors file in its layout"))
     };
-    let (_, metadata) = SafeTensors::read_metadata(bytes)
-        .map_err(|error| foreign(format!("is not a readable safetensors file ({error})")))?;
+    let unreadable = |error| foreign(format!("is not a readable safetensors file ({error})"));
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(unreadable)?;
     let header = metadata.metadata().as_ref().and_then(|m| m.get(KEY)).cloned();
     let header = header.ok_or_else(|| foreign(format!("is a safetensors file without the metadata {KEY:?}")))?;
-    let tensors = SafeTensors::deserialize(bytes)
-        .map_err(|error| foreign(format!("is not a readable safetensors file ({error})")))?;
-    Ok((header, tensors))
+    Ok((header, SafeTensors::deserialize(bytes).map_err(unreadable)?))
 }
 
 /// The values of a tensor, which must have this shape.
@@ -67,21 +66,16 @@ pub fn values(path: &Path, tensors: &SafeTensors, name: &str, shape: &[usize]) -
     let wrong =
         |problem: String| Error::file(path, problem, "the file does not fit its own configuration: write it again");
     let view = tensors.tensor(name).map_err(|_| wrong(format!("has no tensor {name:?}")))?;
-    if view.shape() != shape {
-        return Err(wrong(format!("tensor {name:?} has shape {:?}, expected {shape:?}", view.shape())));
-    }
+    ensure!(view.shape() == shape, wrong(format!("tensor {name:?} has shape {:?}, expected {shape:?}", view.shape())));
     let values: Vec<f64> = match view.dtype() {
         Dtype::F32 => view.data().as_chunks::<4>().0.iter().map(|&b| f64::from(f32::from_le_bytes(b))).collect(),
         Dtype::F64 => view.data().as_chunks::<8>().0.iter().map(|&b| f64::from_le_bytes(b)).collect(),
         other => return Err(wrong(format!("tensor {name:?} has type {other:?}, expected F32 or F64"))),
     };
     if let Some(index) = values.iter().position(|v| !v.is_finite()) {
-        return Err(Error::NotFinite {
-            what: format!("tensor {name:?} of {}", path.display()),
-            got: values[index],
-            place: format!("at position {index}"),
-            hint: "the model was saved from a training that diverged; use an earlier one".into(),
-        });
+        let what = format!("tensor {name:?} of {}", path.display());
+        let hint = "the model was saved from a training that diverged; use an earlier one";
+        return Err(Error::not_finite(what, values[index], format!("at position {index}"), hint));
     }
     Ok(values)
 }
@@ -115,13 +109,12 @@ pub fn parse_header<T: DeserializeOwned>(path: &Path, text: &str, defaults: Valu
     let unreadable = |error: serde_json::Error| Error::file(path, format!("has an unreadable header ({error})"), hint);
     let mut header: Value = serde_json::from_str(text).map_err(unreadable)?;
     let version = header["version"].as_u64().unwrap_or(u64::MAX);
-    if version > u64::from(VERSION) {
-        let problem = format!("has format version {version}, this nkn reads up to {VERSION}");
-        return Err(Error::file(path, problem, "install a newer nkn"));
-    }
+    let problem = format!("has format version {version}, this nkn reads up to {VERSION}");
+    ensure!(version <= u64::from(VERSION), Error::file(path, problem, "install a newer nkn"));
     if version == 1 {
         upgrade_header(&mut header, defaults);
     }
+    upgrade_depths(header.get_mut("results"));
     serde_json::from_value(header).map_err(unreadable)
 }
 

@@ -40,7 +40,7 @@ pub struct Group {
 }
 
 /// All groups of a network.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters {
     /// In the order lift, kernel, reaction or root, source, project.
     pub groups: Vec<Group>,

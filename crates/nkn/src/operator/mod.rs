@@ -8,7 +8,9 @@ mod plan;
 
 pub use edges::Edges;
 pub use integral::{Integral, pointwise};
-pub use plan::{Order, Plan, Purpose, Update};
+#[cfg(test)]
+pub use plan::Order;
+pub use plan::{Plan, Purpose, Update};
 
 use crate::kernel::{MlpShape, affine};
 use crate::linalg::Real;

@@ -1,6 +1,5 @@
 //! The paper's problems: data generators, and what is known about their solutions.
 
 pub mod darcy;
-pub mod exact;
 pub mod images;
 pub mod poisson;

@@ -31,7 +31,8 @@ pub struct RunConfig {
     pub train: TrainConfig,
 }
 
-const HINT: &str = "see configs/poisson.toml and configs/mnist.toml for every key and its meaning";
+/// What to do about a setting that is none.
+pub(crate) const HINT: &str = "see configs/poisson.toml and configs/mnist.toml for every key and its meaning";
 
 impl RunConfig {
     /// What a problem's settings are unless something else is said.
@@ -41,6 +42,13 @@ impl RunConfig {
             return Self { data, model: ModelConfig::images(), train: TrainConfig::images() };
         }
         Self { data, ..Self::default() }
+    }
+
+    /// These settings with others put over them.
+    pub(crate) fn with(self, given: &Value) -> serde_json::Result<Self> {
+        let mut all = serde_json::to_value(self)?;
+        merge(&mut all, given);
+        serde_json::from_value(all)
     }
 
     /// Reads a configuration file; relative paths in it are relative to its folder.
@@ -72,9 +80,7 @@ impl RunConfig {
         let mistake =
             |error: serde_json::Error| Error::invalid("--set", "a known key with a value of its type", error, HINT);
         let problem = serde_json::from_value::<Option<Problem>>(given["data"]["problem"].clone()).map_err(mistake)?;
-        let mut all = serde_json::to_value(Self::of(problem.unwrap_or_default())).expect("settings are plain data");
-        merge(&mut all, &given);
-        let config: Self = serde_json::from_value(all).map_err(mistake)?;
+        let config = Self::of(problem.unwrap_or_default()).with(&given).map_err(mistake)?;
         config.data.check()?;
         config.model.check()?;
         config.train.check()?;

@@ -1,15 +1,17 @@
 //! The samples of a run: generated, fetched, or the user's own files.
 
 use crate::domain::Domain;
+use crate::error::ensure;
 use crate::field::Samples;
 use crate::field::images::Images;
 use crate::io::{Need, read_dataset, read_first, write_dataset};
-use crate::model::Space;
+use crate::model::{ModelConfig, Space};
 use crate::problem::images::{ImageSet, load};
 use crate::problem::{darcy, poisson};
 use crate::seed::Seed;
-use crate::task::{ImageSplits, TestSet};
-use crate::{Error, Result};
+use crate::task::{ClassTask, FunctionTask, ImageSplits, TestSet};
+use crate::train::{Task, TrainConfig};
+use crate::{Device, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -155,6 +157,21 @@ impl Data {
         }
     }
 
+    /// A training with these samples.
+    pub(crate) fn task<'a>(
+        &'a self,
+        model: &'a ModelConfig,
+        train: &'a TrainConfig,
+        device: Device,
+    ) -> Result<Box<dyn Task + 'a>> {
+        Ok(match self {
+            Data::Functions { train: samples, test } => {
+                Box::new(FunctionTask::new(model, train, samples, test.as_ref(), device)?)
+            }
+            Data::Images(splits) => Box::new(ClassTask::new(model, train, splits, device)?),
+        })
+    }
+
     /// What a network on them acts on.
     pub fn space(&self) -> Space {
         match self {
@@ -231,25 +248,18 @@ impl DataConfig {
     /// [`Self::load`], telling how generation goes on.
     pub fn load_with(&self, progress: Progress) -> Result<Data> {
         self.check()?;
-        let coarse = |samples: Samples| match self.resolution {
-            Some(resolution) => samples.coarsen(resolution),
-            None => Ok(samples),
-        };
-        let (train, test) = match self.problem {
-            Problem::Poisson => {
-                (self.poisson(Split::Train, self.points)?, Some(self.poisson(Split::Test, self.points)?))
+        if self.problem.is_images() {
+            return self.images().map(Data::Images);
+        }
+        let read = |part: Part| -> Result<Samples> {
+            let samples = self.functions(part, self.points, progress)?;
+            match self.resolution {
+                Some(resolution) => samples.coarsen(resolution),
+                None => Ok(samples),
             }
-            Problem::Darcy => (
-                coarse(self.darcy_samples(Split::Train, progress)?)?,
-                Some(coarse(self.darcy_samples(Split::Test, progress)?)?),
-            ),
-            Problem::Files => (
-                coarse(read_dataset(self.train_file()?, Need::Output, &self.outputs)?)?,
-                self.test.as_ref().map(|path| coarse(read_dataset(path, Need::Output, &self.outputs)?)).transpose()?,
-            ),
-            Problem::Mnist | Problem::FashionMnist | Problem::Cifar10 => return self.images().map(Data::Images),
-            Problem::Memory => return Err(not_in_a_file()),
         };
+        let has_test = self.problem != Problem::Files || self.test.is_some();
+        let (train, test) = (read(self.training())?, has_test.then(|| read(self.testing())).transpose()?);
         Ok(Data::Functions { train, test })
     }
 
@@ -263,7 +273,7 @@ impl DataConfig {
             Problem::Cifar10 => ((0..count).collect(), count),
             _ => (Seed::new(0).derive("split", 0).permutation(count), 50_000.min(count * 5 / 6)),
         };
-        let (train, validation) = data.training.split(&order, first)?;
+        let (train, validation) = (data.training.select(&order[..first]), data.training.select(&order[first..]));
         if self.train_samples > train.count {
             let expected = format!("at most {}", train.count);
             return Err(Error::invalid("data.train_samples", expected, self.train_samples, "there are no more"));
@@ -284,95 +294,74 @@ impl DataConfig {
     /// n-th node of the data.
     pub fn tests_at(&self, resolutions: &[usize], progress: Progress) -> Result<Vec<Samples>> {
         self.check()?;
-        let fine = match self.problem {
-            Problem::Poisson => {
-                return resolutions.iter().map(|&points| self.poisson(Split::Test, points)).collect();
-            }
-            Problem::Darcy => self.darcy_samples(Split::Test, progress)?,
-            Problem::Files => {
-                let path = self.test.as_ref().ok_or_else(|| {
-                    Error::invalid("data.test", "a file with test samples", "nothing", "give some with --data")
-                })?;
-                read_dataset(path, Need::Output, &self.outputs)?
-            }
-            Problem::Memory => return Err(not_in_a_file()),
-            Problem::Mnist | Problem::FashionMnist | Problem::Cifar10 => {
-                return Err(Error::invalid("data.problem", "functions", self.problem.title(), "images have tested_at"));
-            }
-        };
+        if self.problem == Problem::Poisson {
+            return resolutions.iter().map(|&points| self.functions(self.testing(), points, progress)).collect();
+        }
+        let fine = self.functions(self.testing(), self.points, progress)?;
         resolutions.iter().map(|&resolution| fine.coarsen(resolution)).collect()
     }
 
     /// Refuses what no samples can be made from.
     pub fn check(&self) -> Result<()> {
-        if self.problem == Problem::Poisson && (self.train.is_some() || self.test.is_some()) {
-            return Err(Error::invalid(
-                "data.train and data.test",
-                "no files with problem = \"poisson\"",
-                "a file",
-                "set problem = \"files\"",
-            ));
+        let is_poisson = self.problem == Problem::Poisson;
+        let expected = |what: &str| format!("{what} with problem = \"poisson\"");
+        let has_files = self.train.is_some() || self.test.is_some();
+        let hint = "set problem = \"files\"";
+        ensure!(
+            !(is_poisson && has_files),
+            Error::invalid("data.train and data.test", expected("no files"), "a file", hint)
+        );
+        ensure!(
+            !(is_poisson && self.resolution.is_some()),
+            Error::invalid("data.resolution", expected("nothing"), "a number", "set data.points")
+        );
+        for side in self.tested_at.iter().chain(&self.resolution).filter(|_| self.problem.is_images()) {
+            let what = "data.resolution, data.tested_at";
+            ensure!((2..=512).contains(side), Error::invalid(what, "2 to 512 pixels", side, "for example 28"));
         }
-        if self.problem == Problem::Poisson && self.resolution.is_some() {
-            return Err(Error::invalid(
-                "data.resolution",
-                "nothing with problem = \"poisson\"",
-                "a number",
-                "set data.points",
-            ));
-        }
-        if self.problem.is_images() {
-            for side in self.tested_at.iter().chain(&self.resolution) {
-                if !(2..=512).contains(side) {
-                    let what = "data.resolution, data.tested_at";
-                    return Err(Error::invalid(what, "2 to 512 pixels", side, "for example 28"));
-                }
-            }
-        }
-        if !matches!(self.problem, Problem::Files | Problem::Memory) {
-            for (name, count) in [("train_samples", self.train_samples), ("test_samples", self.test_samples)] {
-                if count == 0 {
-                    let hint = "the paper takes 500 and 100 for Poisson, 100 and 40 for Darcy";
-                    return Err(Error::invalid(format!("data.{name}"), "1 or more", count, hint));
-                }
-            }
+        let is_given = matches!(self.problem, Problem::Files | Problem::Memory);
+        for (name, count) in [("train_samples", self.train_samples), ("test_samples", self.test_samples)] {
+            let hint = "the paper takes 500 and 100 for Poisson, 100 and 40 for Darcy";
+            ensure!(is_given || count > 0, Error::invalid(format!("data.{name}"), "1 or more", count, hint));
         }
         Ok(())
     }
 
-    fn train_file(&self) -> Result<&PathBuf> {
-        self.train.as_ref().ok_or_else(|| {
-            Error::invalid("data.train", "a file with training samples", "nothing", "set data.train = \"train.npz\"")
-        })
+    fn training(&self) -> Part<'_> {
+        Part { first: 0, count: self.train_samples, file: self.train.as_deref(), key: "data.train" }
     }
 
-    /// The Poisson samples on a grid of any resolution: the same functions.
-    fn poisson(&self, split: Split, points: usize) -> Result<Samples> {
-        let (first, count) = self.range(split);
-        poisson::generate(Seed::new(self.seed), first, count, points)
+    fn testing(&self) -> Part<'_> {
+        Part { first: self.train_samples, count: self.test_samples, file: self.test.as_deref(), key: "data.test" }
     }
 
-    /// The number of the first sample, and how many there are.
-    fn range(&self, split: Split) -> (usize, usize) {
-        match split {
-            Split::Train => (0, self.train_samples),
-            Split::Test => (self.train_samples, self.test_samples),
+    /// The functions of a part on the grid on which they are made or kept; those of Poisson on as many points as are asked for.
+    fn functions(&self, part: Part, points: usize, progress: Progress) -> Result<Samples> {
+        let other = |expected: &str, got: &str, hint: &str| Error::invalid("data.problem", expected, got, hint);
+        match self.problem {
+            Problem::Poisson => poisson::generate(Seed::new(self.seed), part.first, part.count, points),
+            Problem::Darcy => self.darcy_samples(part, progress),
+            Problem::Files => {
+                let hint = format!("set {} = \"file.npz\", or give some with --data", part.key);
+                let missing = || Error::invalid(part.key, "a file with samples", "nothing", hint);
+                read_dataset(part.file.ok_or_else(missing)?, Need::Output, &self.outputs)
+            }
+            Problem::Memory => {
+                let hint = "give them again, or save them as a file and use it with --data";
+                Err(other("samples that can be read or generated", "samples that a program gave", hint))
+            }
+            Problem::Mnist | Problem::FashionMnist | Problem::Cifar10 => {
+                Err(other("functions", self.problem.title(), "images have tested_at"))
+            }
         }
     }
 
     /// Darcy samples on their fine grid: the user's file, the file of an earlier run, or generated and kept in such a file.
-    fn darcy_samples(&self, split: Split, progress: Progress) -> Result<Samples> {
-        let (first, count) = self.range(split);
-        let given = match split {
-            Split::Train => &self.train,
-            Split::Test => &self.test,
-        };
-        if let Some(path) = given {
+    fn darcy_samples(&self, Part { first, count, file, .. }: Part, progress: Progress) -> Result<Samples> {
+        if let Some(path) = file {
             let samples = read_first(path, Need::Output, &[], Some(count))?;
-            if samples.count() < count {
-                let have = format!("has {} samples, {count} are asked for", samples.count());
-                return Err(Error::file(path, have, "lower data.train_samples or data.test_samples"));
-            }
+            let have = format!("has {} samples, {count} are asked for", samples.count());
+            ensure!(samples.count() >= count, Error::file(path, have, "lower data.train_samples or data.test_samples"));
             return Ok(samples);
         }
         let name = format!("darcy-{}-seed{}-{first}-{}.npz", self.fine, self.seed, first + count);
@@ -394,15 +383,15 @@ impl DataConfig {
     }
 }
 
-fn not_in_a_file() -> Error {
-    let hint = "give them again, or save them as a file and use it with --data";
-    Error::invalid("data.problem", "samples that can be read or generated", "samples that a program gave", hint)
-}
-
+/// A part of the samples.
 #[derive(Clone, Copy)]
-enum Split {
-    Train,
-    Test,
+struct Part<'a> {
+    /// The number of the first sample, and how many there are.
+    first: usize,
+    count: usize,
+    /// The user's file, and the setting that names it.
+    file: Option<&'a Path>,
+    key: &'static str,
 }
 
 #[cfg(test)]

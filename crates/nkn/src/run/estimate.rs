@@ -5,10 +5,9 @@ use super::data::Data;
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::model::image::Network;
-use crate::model::{Batch, BatchOptions, Block, Kind, Model, Normalisers, Parameters, Predicting, Work, function};
+use crate::model::{Batch, BatchOptions, Block, Kind, Normalisers, Parameters, Predicting, Work, function};
 use crate::seed::Seed;
-use crate::task::{ClassTask, FunctionTask};
-use crate::train::{OptimiserKind, Task, TrainConfig, Trainer};
+use crate::train::{OptimiserKind, Trainer};
 use crate::{Error, Result};
 use burn::tensor::DType;
 use std::time::Instant;
@@ -45,7 +44,7 @@ pub struct Estimate {
 pub fn estimate(config: &RunConfig, data: &Data, peak: f64) -> Result<Vec<Estimate>> {
     let (model, train) = (&config.model, &config.train);
     train.check()?;
-    let size = train.batch.unwrap_or(data.count()).min(data.count());
+    let size = train.batch_of(data.count());
     let steps_per_epoch = data.count().div_ceil(size);
     let factor = if train.optimiser == OptimiserKind::Soap { SOAP } else { 1.0 };
     let share = match data {
@@ -55,26 +54,22 @@ pub fn estimate(config: &RunConfig, data: &Data, peak: f64) -> Result<Vec<Estima
         Data::Images(_) => IMAGE_SHARE,
     };
     let one = |(rung, &depth): (usize, &usize)| -> Result<Estimate> {
-        let (parameters, work, kernel) = match data {
+        let parameters = Parameters::layout(model, &data.space(), depth)?.count();
+        let (work, kernel) = match data {
             Data::Functions { train: samples, .. } => {
                 let normalisers = Normalisers::fit(model, samples)?;
                 let samples = samples.select(&(0..size).collect::<Vec<_>>());
-                let budget = train.memory_gib * (1u64 << 30) as f64;
-                let options = BatchOptions { budget, training: true, ..BatchOptions::new(depth, &Device::Cpu.burn()) };
+                let plain = BatchOptions::new(depth, &Device::Cpu.burn());
+                let options = BatchOptions { budget: train.budget(), training: true, ..plain };
                 let batch = Batch::new(model, &normalisers, &samples, &options)?;
                 let kernel = batch.kernel().map(|layers| {
                     let plan = &layers.plan;
                     (plan.edges(), plan.kernel_rows(), format!("{:?}", plan.order).to_lowercase())
                 });
                 let dim = samples.domain().dim();
-                let parameters = Parameters::layout(model, &data.space(), depth)?.count();
-                (parameters, Work::of(model, dim, &batch, &options)?, kernel)
+                (Work::of(model, dim, &batch, &options)?, kernel)
             }
-            Data::Images(splits) => {
-                let network = Network::new(model.clone(), splits.shape(), depth)?;
-                let parameters = Parameters { groups: network.groups()? }.count();
-                (parameters, network.work(size)?, None)
-            }
+            Data::Images(splits) => (Network::new(model.clone(), splits.shape(), depth)?.work(size)?, None),
         };
         let steps = steps_per_epoch * train.epochs.at(rung);
         let seconds = factor * work.gflop * steps as f64 / (share * peak);
@@ -85,16 +80,8 @@ pub fn estimate(config: &RunConfig, data: &Data, peak: f64) -> Result<Vec<Estima
 
 /// Seconds of single training steps at a depth, and the work of one: a measurement, not a training.
 pub fn time_steps(config: &RunConfig, data: &Data, depth: usize, count: usize) -> Result<(Vec<f64>, Work)> {
-    fn run<T: Task>(task: T, config: &TrainConfig, depth: usize, count: usize) -> Result<(Vec<f64>, Work)> {
-        Trainer { task, config, should_stop: &|| false, observer: &mut |_| Ok(()) }.time_steps(depth, count)
-    }
-    let (model, train) = (&config.model, &config.train);
-    match data {
-        Data::Functions { train: samples, .. } => {
-            run(FunctionTask::new(model, train, samples, None, Device::Cpu)?, train, depth, count)
-        }
-        Data::Images(splits) => run(ClassTask::new(model, train, splits, Device::Cpu)?, train, depth, count),
-    }
+    let task = data.task(&config.model, &config.train, Device::Cpu)?;
+    Trainer { task, config: &config.train, should_stop: &|| false, observer: &mut |_| Ok(()) }.time_steps(depth, count)
 }
 
 /// The same for predictions of all training samples, with random weights.
@@ -105,8 +92,7 @@ pub fn time_predictions(config: &RunConfig, data: &Data, depth: usize, count: us
     match data {
         Data::Functions { train: samples, .. } => {
             let normalisers = Normalisers::fit(model, samples)?;
-            let budget = config.train.memory_gib * (1u64 << 30) as f64;
-            let options = BatchOptions { budget, ..BatchOptions::new(depth, &device) };
+            let options = BatchOptions { budget: config.train.budget(), ..BatchOptions::new(depth, &device) };
             let batch = Batch::new(model, &normalisers, samples, &options)?;
             let dim = samples.domain().dim();
             let parameters = Parameters::init(model, &data.space(), depth, seed)?;
@@ -117,10 +103,10 @@ pub fn time_predictions(config: &RunConfig, data: &Data, depth: usize, count: us
             Ok((seconds, Work::of(model, dim, &batch, &options)?))
         }
         Data::Images(splits) => {
-            let task = ClassTask::new(model, &config.train, splits, Device::Cpu)?;
+            let task = data.task(model, &config.train, Device::Cpu)?;
             let network = Network::new(model.clone(), splits.shape(), depth)?;
-            let parameters = Parameters::init(model, &task.space(), depth, seed)?;
-            let model: Model = task.model(depth, parameters, task.averages(depth)?);
+            let parameters = Parameters::init(model, &data.space(), depth, seed)?;
+            let model = task.setup().network(depth, parameters, task.averages(depth)?);
             let how = Predicting::default();
             let seconds = time(count, || {
                 let tensors = model.parameters.tensors(&device, DType::F32);

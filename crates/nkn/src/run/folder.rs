@@ -13,10 +13,11 @@ use super::config::RunConfig;
 use super::data::Data;
 use super::table::{COLUMNS, MetricsFile, Rows, parse_row};
 use crate::device::Device;
+use crate::error::ensure;
+use crate::io::legacy::upgrade_results;
 use crate::io::write_atomically;
 use crate::model::{Model, Parameters};
-use crate::task::{ClassTask, FunctionTask};
-use crate::train::{DepthResult, Event, Measure, Outcome, Record, State, Task, Trainer};
+use crate::train::{DepthResult, Event, Measure, Outcome, Record, State, Trainer};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -50,58 +51,10 @@ pub struct RunResults {
     pub depths: Vec<DepthResult>,
 }
 
-/// What earlier versions wrote of images.
-#[derive(Deserialize)]
-struct OldImageResults {
-    model: String,
-    trained_at: usize,
-    seed: u64,
-    parameters: usize,
-    epochs: usize,
-    seconds: f64,
-    tests: Vec<OldImageTest>,
-}
-
-#[derive(Deserialize)]
-struct OldImageTest {
-    set: String,
-    side: usize,
-    error_rate: f64,
-    confusion: Vec<Vec<usize>>,
-}
-
-impl OldImageResults {
-    fn upgrade(self, run: String, depth: usize) -> RunResults {
-        let measure = |test: OldImageTest| Measure {
-            split: test.set,
-            resolution: test.side,
-            metric: "error_rate".into(),
-            value: test.error_rate,
-            confusion: test.confusion,
-        };
-        let measures = self.tests.into_iter().map(measure).collect();
-        RunResults {
-            run,
-            model: self.model,
-            parameters: self.parameters,
-            seed: self.seed,
-            resolution: self.trained_at,
-            depths: vec![DepthResult { depth, epochs: self.epochs, seconds: self.seconds, measures }],
-        }
-    }
-}
-
 /// A run's folder.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     path: PathBuf,
-}
-
-/// What the caller of a training gives besides the data.
-struct Caller<'a> {
-    initial: Option<Parameters>,
-    should_stop: &'a dyn Fn() -> bool,
-    watch: &'a mut dyn FnMut(&Event),
 }
 
 impl RunFolder {
@@ -123,24 +76,16 @@ impl RunFolder {
         if path.exists() && !path.is_dir() {
             return Err(Error::file(path, "is not a folder", "choose another place with --out"));
         }
-        if occupied && existing == Existing::Refuse {
-            return Err(Error::file(
-                path,
-                "exists already",
-                "continue it with --resume, replace it with --force, or choose another place with --out",
-            ));
-        }
+        let hint = "continue it with --resume, replace it with --force, or choose another place with --out";
+        ensure!(!occupied || existing != Existing::Refuse, Error::file(path, "exists already", hint));
         if existing == Existing::Resume {
             let folder = Self::open(path)?;
             let old = folder.config()?;
             if old != *config && config.extends(&old) {
                 write_atomically(&folder.config_path(), config.to_toml().as_bytes())?;
             } else if old != *config {
-                return Err(Error::file(
-                    &folder.config_path(),
-                    "differs from the configuration given now",
-                    "resume with the same settings, or start another run with --out",
-                ));
+                let hint = "resume with the same settings, or start another run with --out";
+                return Err(Error::file(&folder.config_path(), "differs from the configuration given now", hint));
             }
             return Ok(folder);
         }
@@ -157,22 +102,14 @@ impl RunFolder {
     /// Removes what a run writes, and nothing else: a folder that is no run is refused.
     fn clear(&self) -> Result<()> {
         Self::open(&self.path).map_err(|_| {
-            Error::file(
-                &self.path,
-                "is not the folder of a run, so --force does not touch it",
-                "choose another place with --out",
-            )
+            let hint = "choose another place with --out";
+            Error::file(&self.path, "is not the folder of a run, so --force does not touch it", hint)
         })?;
-        for name in ["checkpoint", "depths"] {
-            let path = self.path.join(name);
+        let files = ["model.safetensors", "metrics.csv", "results.csv", "results.json", "report.html", "config.toml"];
+        for path in ["checkpoint", "depths"].iter().chain(&files).map(|name| self.path.join(name)) {
+            let remove = if path.is_dir() { fs::remove_dir_all } else { fs::remove_file };
             if path.exists() {
-                fs::remove_dir_all(&path).map_err(Error::io(&path, "remove"))?;
-            }
-        }
-        for name in ["model.safetensors", "metrics.csv", "results.csv", "results.json", "report.html", "config.toml"] {
-            let path = self.path.join(name);
-            if path.exists() {
-                fs::remove_file(&path).map_err(Error::io(&path, "remove"))?;
+                remove(&path).map_err(Error::io(&path, "remove"))?;
             }
         }
         Ok(())
@@ -192,10 +129,6 @@ impl RunFolder {
         let path = self.config_path();
         let text = fs::read_to_string(&path).map_err(Error::io(&path, "read"))?;
         RunConfig::parse(&text, &path, &[])
-    }
-
-    fn checkpoint_path(&self) -> PathBuf {
-        self.path.join("checkpoint/state.safetensors")
     }
 
     /// The best model of the last finished depth.
@@ -248,12 +181,14 @@ impl RunFolder {
             return Ok(None);
         }
         let text = fs::read_to_string(&path).map_err(Error::io(&path, "read"))?;
-        let unreadable =
-            |error: serde_json::Error| Error::file(&path, format!("is not readable ({error})"), "train the run again");
-        if let Ok(old) = serde_json::from_str::<OldImageResults>(&text) {
-            return Ok(Some(old.upgrade(self.name(), self.config()?.train.depths[0])));
-        }
-        serde_json::from_str(&text).map(Some).map_err(unreadable)
+        let usual = self.config()?.train.depths[0];
+        let read = || -> serde_json::Result<RunResults> {
+            let mut results = serde_json::from_str(&text)?;
+            upgrade_results(&mut results, &self.name(), usual);
+            serde_json::from_value(results)
+        };
+        let unreadable = |error| Error::file(&path, format!("is not readable ({error})"), "train the run again");
+        read().map(Some).map_err(unreadable)
     }
 
     /// Trains, from the start or from the checkpoint, and keeps the folder up to date.
@@ -266,33 +201,14 @@ impl RunFolder {
         watch: &mut dyn FnMut(&Event),
     ) -> Result<Outcome> {
         let config = self.config()?;
+        let checkpoint = self.path.join("checkpoint/state.safetensors");
         let (model, settings) = (&config.model, &config.train);
-        let caller = Caller { initial, should_stop, watch };
-        match data {
-            Data::Functions { train, test } => {
-                let task = FunctionTask::new(model, settings, train, test.as_ref(), device)?;
-                self.train_task(task, &config, data, caller)
-            }
-            Data::Images(splits) => {
-                self.train_task(ClassTask::new(model, settings, splits, device)?, &config, data, caller)
-            }
-        }
-    }
-
-    fn train_task<T: Task>(
-        &self,
-        task: T,
-        config: &RunConfig,
-        data: &Data,
-        Caller { initial, should_stop, watch }: Caller,
-    ) -> Result<Outcome> {
-        let checkpoint = self.checkpoint_path();
-        let (model, settings) = (&config.model, &config.train);
+        let task = data.task(model, settings, device)?;
         let resumed = checkpoint.is_file().then(|| State::read(&checkpoint, model, settings)).transpose()?;
         let rows = Rows { run: self.name(), model: model.kind.to_string(), seed: settings.seed };
         let recorded = resumed.as_ref().map_or(0, |state| state.recorded_bytes);
         let mut metrics = MetricsFile::open(self.path.join("metrics.csv"), &rows, recorded)?;
-        let space = task.space();
+        let space = data.space();
         let mut done: Vec<DepthResult> = resumed.as_ref().map_or(Vec::new(), |state| state.results.clone());
         let mut observer = |mut event: Event| -> Result<()> {
             match &mut event {

@@ -7,6 +7,7 @@ mod folder;
 mod table;
 
 pub use crate::model::peak_gflops;
+pub(crate) use config::HINT;
 pub use config::RunConfig;
 pub use data::{Data, DataConfig, Problem, Progress, usual_folder};
 pub use estimate::{Estimate, estimate, time_predictions, time_steps};

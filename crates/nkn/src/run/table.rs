@@ -3,7 +3,7 @@
 use crate::train::{Measure, Record};
 use crate::{Error, Result};
 use std::fs::{File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The columns of metrics.csv and results.csv.
@@ -54,15 +54,9 @@ pub(super) struct MetricsFile<'a> {
 impl<'a> MetricsFile<'a> {
     /// Opens the file and forgets all after the first `recorded` bytes.
     pub fn open(path: PathBuf, rows: &'a Rows, recorded: u64) -> Result<Self> {
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(Error::io(&path, "open"))?;
+        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(Error::io(&path, "open"))?;
         file.set_len(recorded).map_err(Error::io(&path, "cut"))?;
         let mut metrics = Self { rows, path, file, length: recorded };
-        metrics.file.seek(SeekFrom::End(0)).map_err(Error::io(&metrics.path, "open"))?;
         if recorded == 0 {
             metrics.write(COLUMNS)?;
         }

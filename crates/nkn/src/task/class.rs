@@ -6,9 +6,9 @@ use crate::field::images::{CLASSES, Images, Resampler};
 use crate::model::image::{Network, Norms, Pass};
 use crate::model::image_batch::{Motion, Motions, channel_normalisers, image_batch};
 use crate::model::parameters::ParameterTensors;
-use crate::model::{Averages, ImageShape, Model, ModelConfig, Normalisers, Parameters, Predicting, Space, Work};
+use crate::model::{Averages, ImageShape, Model, ModelConfig, Predicting, Space, Work};
 use crate::seed::{Seed, uniform};
-use crate::train::{LossKind, Measure, Place, Task, TrainConfig};
+use crate::train::{LossKind, Measure, Place, Setup, Task, TrainConfig};
 use crate::{Error, Result};
 use burn::tensor::{DType, Tensor, TensorData, activation::log_softmax};
 use std::sync::Mutex;
@@ -43,23 +43,15 @@ impl ImageSplits {
     }
 }
 
-/// A training on images.
+/// A training on images. They are judged by the test sets alone: another pass over the training images would cost as much
+/// as an epoch.
 pub(crate) struct ClassTask<'a> {
-    model: &'a ModelConfig,
-    config: &'a TrainConfig,
+    setup: Setup<'a>,
     splits: &'a ImageSplits,
-    device: Device,
-    normalisers: Normalisers,
     resampler: Resampler,
     motions: Motions,
     /// The network of the depth that is trained.
     network: Option<Network>,
-}
-
-/// Some images, ready for the network, and their classes.
-pub(crate) struct ImageBatch {
-    inputs: Tensor<3>,
-    labels: Vec<u8>,
 }
 
 impl<'a> ClassTask<'a> {
@@ -70,7 +62,8 @@ impl<'a> ClassTask<'a> {
         splits: &'a ImageSplits,
         device: Device,
     ) -> Result<Self> {
-        model.check_for(&Space::Images(splits.shape()))?;
+        let space = Space::Images(splits.shape());
+        model.check_for(&space)?;
         config.check()?;
         if config.loss != LossKind::CrossEntropy {
             let hint = "leave it out, or set train.loss = \"cross_entropy\"";
@@ -79,10 +72,10 @@ impl<'a> ClassTask<'a> {
         if splits.train.count == 0 {
             return Err(Error::invalid("the images", "at least one to learn from", "none", "check the data"));
         }
-        let normalisers = channel_normalisers(&splits.train);
+        let setup = Setup { model, config, space, device, normalisers: channel_normalisers(&splits.train) };
         let resampler = Resampler::new(splits.train.side, splits.side)?;
         let motions = Motions { flip: config.flip, shift: config.shift, seed: Seed::new(config.seed) };
-        Ok(Self { model, config, splits, device, normalisers, resampler, motions, network: None })
+        Ok(Self { setup, splits, resampler, motions, network: None })
     }
 
     fn network(&self) -> &Network {
@@ -90,41 +83,31 @@ impl<'a> ClassTask<'a> {
     }
 
     /// Factors that leave out a share of the dense layer's inputs.
-    fn dropout(&self, step: u64, batch: &ImageBatch) -> Option<Tensor<2>> {
-        let share = self.model.dropout;
+    fn dropout(&self, step: u64, samples: usize, device: &burn::tensor::Device) -> Option<Tensor<2>> {
+        let share = self.setup.model.dropout;
         if share == 0.0 {
             return None;
         }
-        let (samples, inputs) = (batch.labels.len(), self.network().head_inputs());
-        let mut rng = Seed::new(self.config.seed).derive("dropout", step).rng();
+        let inputs = self.network().head_inputs();
+        let mut rng = Seed::new(self.setup.config.seed).derive("dropout", step).rng();
         let kept = (1.0 / (1.0 - share)) as f32;
         let factor = |_| if uniform(&mut rng, 0.0, 1.0) < share { 0.0 } else { kept };
         let factors: Vec<f32> = (0..samples * inputs).map(factor).collect();
-        let options = (&batch.inputs.device(), DType::F32);
-        Some(Tensor::from_data(TensorData::new(factors, [samples, inputs]), options))
+        Some(Tensor::from_data(TensorData::new(factors, [samples, inputs]), (device, DType::F32)))
     }
 
     fn error_rate(&self, model: &Model, test: &TestSet, side: usize) -> Result<Measure> {
-        let how = Predicting { device: self.device, ..Predicting::default() };
-        let tensors = model.parameters.tensors(&self.device.burn(), DType::F32);
+        let device = self.setup.device;
+        let how = Predicting { device, ..Predicting::default() };
+        let tensors = model.parameters.tensors(&device.burn(), DType::F32);
         let probabilities = self.network().probabilities(&tensors, model, &test.images, side, &how)?;
         Ok(image_measure(test.name, side, &answers(&probabilities, CLASSES), &test.images))
     }
 }
 
 impl Task for ClassTask<'_> {
-    type Batch = ImageBatch;
-
-    fn config(&self) -> &ModelConfig {
-        self.model
-    }
-
-    fn space(&self) -> Space {
-        Space::Images(self.splits.shape())
-    }
-
-    fn device(&self) -> burn::tensor::Device {
-        self.device.burn().autodiff()
+    fn setup(&self) -> &Setup<'_> {
+        &self.setup
     }
 
     fn resolution(&self) -> usize {
@@ -136,67 +119,54 @@ impl Task for ClassTask<'_> {
     }
 
     fn begin(&mut self, depth: usize) -> Result<Work> {
-        let network = Network::new(self.model.clone(), self.splits.shape(), depth)?;
-        let samples = self.config.batch.unwrap_or(self.count()).min(self.count());
-        let work = network.work(samples)?;
+        let network = Network::new(self.setup.model.clone(), self.splits.shape(), depth)?;
+        let work = network.work(self.setup.config.batch_of(self.count()))?;
         self.network = Some(network);
         Ok(work)
     }
 
-    fn random(&self, rung: usize, depth: usize) -> Result<Parameters> {
-        let seed = Seed::new(self.config.seed).derive("parameters", rung as u64);
-        Parameters::init(self.model, &self.space(), depth, seed)
-    }
-
     fn averages(&self, depth: usize) -> Result<Averages> {
-        Network::new(self.model.clone(), self.splits.shape(), depth)?.averages()
+        Network::new(self.setup.model.clone(), self.splits.shape(), depth)?.averages()
     }
 
     fn order(&self, place: Place) -> Vec<usize> {
         // The first rung's order is that of a training without a ladder.
-        let seed = Seed::new(self.config.seed).derive("shuffle", place.epoch as u64);
+        let seed = self.setup.seed("shuffle", place.epoch);
         let seed = if place.rung == 0 { seed } else { seed.derive("rung", place.rung as u64) };
         seed.permutation(self.count())
-    }
-
-    fn batch(&self, place: Place, indices: &[usize]) -> Result<ImageBatch> {
-        let images = &self.splits.train;
-        let how = &self.motions;
-        let motions: Vec<Motion> = indices.iter().map(|&image| Motion::draw(how, place.epoch, image)).collect();
-        let device = self.device.burn().autodiff();
-        let inputs = image_batch(images, indices, &motions, &self.normalisers, &self.resampler, &device);
-        Ok(ImageBatch { inputs, labels: indices.iter().map(|&image| images.labels[image]).collect() })
     }
 
     fn loss(
         &self,
         weights: &ParameterTensors,
-        batch: &ImageBatch,
+        place: Place,
+        samples: &[usize],
         step: u64,
         seen: &mut Averages,
     ) -> Result<Tensor<1>> {
-        let place = Mutex::new(Averages::new());
+        let images = &self.splits.train;
+        let motion = |&image: &usize| Motion::draw(&self.motions, place.epoch, image);
+        let motions: Vec<Motion> = samples.iter().map(motion).collect();
+        let device = self.setup.device.burn().autodiff();
+        let inputs = image_batch(images, samples, &motions, &self.setup.normalisers, &self.resampler, &device);
+        let labels: Vec<u8> = samples.iter().map(|&image| images.labels[image]).collect();
+        let [nodes, ..] = inputs.dims();
+        let averages = Mutex::new(Averages::new());
         let pass = Pass {
             network: self.network(),
             parameters: weights,
-            norms: Norms::Batch(&place),
+            norms: Norms::Batch(&averages),
             side: self.splits.side,
             engine: Engine::Automatic,
-            dropout: self.dropout(step, batch),
+            dropout: self.dropout(step, samples.len(), &device),
         };
-        let loss = cross_entropy(pass.forward(batch.inputs.clone())?, &batch.labels);
-        *seen = place.into_inner().expect("nobody panics with it");
+        let loss = cross_entropy(pass.forward(inputs)?, &labels);
+        *seen = averages.into_inner().expect("nobody panics with it");
         // The variance of the population, not of the batch.
-        let [nodes, samples, _] = batch.inputs.dims();
-        let count = samples as f64 * nodes as f64;
+        let count = samples.len() as f64 * nodes as f64;
         let unbiased = count / (count - 1.0).max(1.0);
         seen.values_mut().for_each(|statistics| statistics.variance.iter_mut().for_each(|v| *v *= unbiased));
         Ok(loss)
-    }
-
-    /// Images are judged by the test sets alone: another pass over the training images would cost as much as an epoch.
-    fn training_error(&self, _: &Model) -> Result<Vec<Measure>> {
-        Ok(Vec::new())
     }
 
     fn test(&self, model: &Model) -> Result<Option<Measure>> {
@@ -207,11 +177,6 @@ impl Task for ClassTask<'_> {
         let cells =
             self.splits.tests.iter().flat_map(|test| self.splits.tested_at.iter().map(move |&side| (test, side)));
         cells.map(|(test, side)| self.error_rate(model, test, side)).collect()
-    }
-
-    fn model(&self, depth: usize, parameters: Parameters, averages: Averages) -> Model {
-        let normalisers = self.normalisers.clone();
-        Model { config: self.model.clone(), space: self.space(), depth, parameters, averages, normalisers }
     }
 }
 

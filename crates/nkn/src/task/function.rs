@@ -10,8 +10,8 @@ use crate::model::parameters::ParameterTensors;
 use crate::model::{
     Averages, Batch, BatchOptions, Geometries, Model, ModelConfig, Normalisers, Parameters, Space, Work,
 };
-use crate::seed::{Seed, uniform};
-use crate::train::{Augment, LossKind, Measure, Place, Task, TrainConfig};
+use crate::seed::uniform;
+use crate::train::{Augment, LossKind, Measure, Place, Setup, Task, TrainConfig};
 use crate::{Error, Result};
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor, TensorData};
 
@@ -23,12 +23,9 @@ const TINY: f64 = 1e-30;
 
 /// A training on functions.
 pub(crate) struct FunctionTask<'a> {
-    model: &'a ModelConfig,
-    config: &'a TrainConfig,
+    setup: Setup<'a>,
     train: &'a Samples,
     test: Option<&'a Samples>,
-    device: Device,
-    normalisers: Normalisers,
     /// What was prepared for the depth that is trained.
     depth: Option<AtDepth>,
 }
@@ -44,7 +41,7 @@ struct AtDepth {
 }
 
 /// Some samples, ready for the network, and their outputs.
-pub(crate) struct FunctionBatch {
+struct FunctionBatch {
     /// Those on the same domain together; those on clouds of their own side by side.
     parts: Vec<Part>,
     count: usize,
@@ -75,7 +72,8 @@ impl<'a> FunctionTask<'a> {
         test: Option<&'a Samples>,
         device: Device,
     ) -> Result<Self> {
-        model.check_for(&Space::Functions { dim: train.domain().dim() })?;
+        let space = Space::Functions { dim: train.domain().dim() };
+        model.check_for(&space)?;
         config.check()?;
         if config.loss == LossKind::CrossEntropy {
             let hint = "cross entropy is for images";
@@ -87,15 +85,14 @@ impl<'a> FunctionTask<'a> {
         if config.loss == LossKind::RelativeL2 {
             train.check_trainable()?;
         }
-        let normalisers = Normalisers::fit(model, train)?;
-        Ok(Self { model, config, train, test, device, normalisers, depth: None })
+        let setup = Setup { model, config, space, device, normalisers: Normalisers::fit(model, train)? };
+        Ok(Self { setup, train, test, depth: None })
     }
 
     fn options(&self, depth: usize, training: bool) -> BatchOptions {
-        let device = self.device.burn();
+        let device = self.setup.device.burn();
         let device = if training { device.autodiff() } else { device };
-        let budget = self.config.memory_gib * (1u64 << 30) as f64;
-        BatchOptions { budget, training, ..BatchOptions::new(depth, &device) }
+        BatchOptions { budget: self.setup.config.budget(), training, ..BatchOptions::new(depth, &device) }
     }
 
     fn at_depth(&self) -> &AtDepth {
@@ -110,16 +107,17 @@ impl<'a> FunctionTask<'a> {
         indices: &[usize],
         change: impl Fn(Samples, &[usize]) -> Result<Samples>,
     ) -> Result<FunctionBatch> {
+        let model = self.setup.model;
         let part = |group: Vec<usize>| {
             let samples = change(self.train.select(&group), &group)?;
-            let inputs = Batch::on(&geometries.of(&group)?, self.model, &samples, options)?;
-            let truth = samples.truth(&self.model.output_names())?;
+            let inputs = Batch::on(&geometries.of(&group)?, model, &samples, options)?;
+            let truth = samples.truth(&model.output_names())?;
             let rows = inputs.fields.dims()[0];
-            let truth = TensorData::new(truth.clone(), [rows, truth.len() / rows]);
+            let shape = [rows, truth.len() / rows];
             Ok(Part {
                 inputs,
-                truth: Tensor::from_data(truth, (&options.device, options.dtype)),
-                outputs: Outputs::of(self.model, &samples, options),
+                truth: Tensor::from_data(TensorData::new(truth, shape), (&options.device, options.dtype)),
+                outputs: Outputs::of(model, &samples, options),
                 count: group.len(),
             })
         };
@@ -127,28 +125,20 @@ impl<'a> FunctionTask<'a> {
         Ok(FunctionBatch { parts: groups.into_iter().map(part).collect::<Result<_>>()?, count: indices.len() })
     }
 
-    /// Samples of one step.
-    fn batch_size(&self) -> usize {
-        self.config.batch.unwrap_or(self.count()).min(self.count())
-    }
-
-    fn is_full_batch(&self) -> bool {
-        self.batch_size() == self.count()
-    }
-
     /// Divides the lift's weight of each field by the field's root mean square, so that h starts with size one whether
     /// the data are normalised or not: without this a load of size 400 starts the network far from anything useful.
     fn scale_lift(&self, parameters: &mut Parameters) -> Result<()> {
+        let Setup { model, normalisers, .. } = &self.setup;
         let dim = self.train.domain().dim();
-        let columns = dim + self.model.columns(&self.model.fields);
+        let columns = dim + model.columns(&model.fields);
         let mut first = dim;
-        for (name, normaliser) in self.model.fields.iter().zip(&self.normalisers.fields) {
-            let own = first..first + self.model.components_of(name);
+        for (name, normaliser) in model.fields.iter().zip(&normalisers.fields) {
+            let own = first..first + model.components_of(name);
             first = own.end;
             let values = normaliser.encode(&self.train.field(name)?.values);
             let size = mean(&values.iter().map(|v| v * v).collect::<Vec<_>>()).sqrt();
             if size > 0.0 && size.is_finite() {
-                let weight = &mut parameters.group_mut("lift").values[..columns * self.model.width];
+                let weight = &mut parameters.group_mut("lift").values[..columns * model.width];
                 for row in weight.chunks_exact_mut(columns) {
                     row[own.clone()].iter_mut().for_each(|weight| *weight /= size as f32);
                 }
@@ -157,22 +147,31 @@ impl<'a> FunctionTask<'a> {
         Ok(())
     }
 
-    /// The symmetry of each sample in an epoch.
-    fn symmetries(&self, place: Place) -> Vec<Symmetry> {
-        let seed = Seed::new(self.config.seed).derive("augment", place.rung as u64);
-        let mut rng = seed.derive("epoch", place.epoch as u64).rng();
-        (0..self.count()).map(|_| Symmetry(uniform(&mut rng, 0.0, 8.0) as u8 % 8)).collect()
+    /// Samples as a step of this epoch sees them: where they are augmented, each moved by its symmetry.
+    fn batch(&self, place: Place, indices: &[usize]) -> Result<FunctionBatch> {
+        let config = self.setup.config;
+        let mut rng = self.setup.seed("augment", place.rung).derive("epoch", place.epoch as u64).rng();
+        let draw = |_| Symmetry(uniform(&mut rng, 0.0, 8.0) as u8 % 8);
+        let all: Vec<Symmetry> = (0..self.count()).map(draw).collect();
+        let AtDepth { geometries, options, .. } = self.at_depth();
+        self.prepare(geometries, options, indices, |samples, indices| match config.augment {
+            Augment::None => Ok(samples),
+            Augment::Square => {
+                let own: Vec<Symmetry> = indices.iter().map(|&index| all[index]).collect();
+                moved(&samples, &own, &config.vectors)
+            }
+        })
     }
 
     fn measures_of(
         &self,
         split: &str,
         samples: &Samples,
-        evaluation: &Evaluation,
+        prepared: &Evaluation,
         model: &Model,
     ) -> Result<Vec<Measure>> {
-        let prediction = evaluation.predict(self.model, &model.parameters, samples)?;
-        function_measures(split, self.model, samples, &prediction)
+        let prediction = prepared.predict(self.setup.model, &model.parameters, samples)?;
+        function_measures(split, self.setup.model, samples, &prediction)
     }
 }
 
@@ -211,18 +210,8 @@ impl Outputs {
 }
 
 impl Task for FunctionTask<'_> {
-    type Batch = FunctionBatch;
-
-    fn config(&self) -> &ModelConfig {
-        self.model
-    }
-
-    fn space(&self) -> Space {
-        Space::Functions { dim: self.train.domain().dim() }
-    }
-
-    fn device(&self) -> burn::tensor::Device {
-        self.device.burn().autodiff()
+    fn setup(&self) -> &Setup<'_> {
+        &self.setup
     }
 
     fn resolution(&self) -> usize {
@@ -234,54 +223,56 @@ impl Task for FunctionTask<'_> {
     }
 
     fn begin(&mut self, depth: usize) -> Result<Work> {
+        let Setup { model, config, normalisers, .. } = &self.setup;
         let options = self.options(depth, true);
-        let is_fixed = self.is_full_batch() && self.config.augment == Augment::None;
-        let geometries = Geometries::new(self.model, &self.normalisers, self.train.domain(), None)?;
-        let first: Vec<usize> = (0..self.batch_size()).collect();
+        let size = config.batch_of(self.count());
+        let is_fixed = size == self.count() && config.augment == Augment::None;
+        let geometries = Geometries::new(model, normalisers, self.train.domain(), None)?;
+        let first: Vec<usize> = (0..size).collect();
         let batch = self.prepare(&geometries, &options, &first, |samples, _| Ok(samples))?;
         let dim = self.train.domain().dim();
-        let parts = batch.parts.iter().map(|part| Work::of(self.model, dim, &part.inputs, &options));
+        let parts = batch.parts.iter().map(|part| Work::of(model, dim, &part.inputs, &options));
         let work = parts.reduce(|all, part| Ok(all?.and(&part?))).expect("a batch has samples")?;
         let fixed = is_fixed.then_some(batch);
-        let evaluation =
-            |samples: &Samples| Evaluation::new(self.model, &self.normalisers, samples, self.options(depth, false));
+        let evaluation = |samples: &Samples| Evaluation::new(model, normalisers, samples, self.options(depth, false));
         let test = self.test.map(evaluation).transpose()?;
         self.depth = Some(AtDepth { fixed, train: evaluation(self.train)?, test, options, geometries });
         Ok(work)
     }
 
     fn random(&self, rung: usize, depth: usize) -> Result<Parameters> {
-        let seed = Seed::new(self.config.seed).derive("parameters", rung as u64);
-        let mut parameters = Parameters::init(self.model, &self.space(), depth, seed)?;
+        let mut parameters = self.setup.random(rung, depth)?;
         self.scale_lift(&mut parameters)?;
         Ok(parameters)
     }
 
     fn order(&self, place: Place) -> Vec<usize> {
-        let seed = Seed::new(self.config.seed).derive("shuffle", place.rung as u64);
-        seed.derive("epoch", place.epoch as u64).permutation(self.count())
+        self.setup.seed("shuffle", place.rung).derive("epoch", place.epoch as u64).permutation(self.count())
     }
 
-    fn fixed(&self) -> Option<&FunctionBatch> {
-        self.at_depth().fixed.as_ref()
+    fn is_fixed(&self) -> bool {
+        self.at_depth().fixed.is_some()
     }
 
-    fn batch(&self, place: Place, indices: &[usize]) -> Result<FunctionBatch> {
-        let AtDepth { geometries, options, .. } = self.at_depth();
-        let all = if self.config.augment == Augment::Square { self.symmetries(place) } else { Vec::new() };
-        self.prepare(geometries, options, indices, |samples, indices| match self.config.augment {
-            Augment::None => Ok(samples),
-            Augment::Square => {
-                let own: Vec<Symmetry> = indices.iter().map(|&index| all[index]).collect();
-                moved(&samples, &own, &self.config.vectors)
+    fn loss(
+        &self,
+        weights: &ParameterTensors,
+        place: Place,
+        samples: &[usize],
+        _: u64,
+        _: &mut Averages,
+    ) -> Result<Tensor<1>> {
+        let own;
+        let batch = match &self.at_depth().fixed {
+            Some(batch) => batch,
+            None => {
+                own = self.batch(place, samples)?;
+                &own
             }
-        })
-    }
-
-    fn loss(&self, weights: &ParameterTensors, batch: &FunctionBatch, _: u64, _: &mut Averages) -> Result<Tensor<1>> {
+        };
         let part = |part: &Part| {
-            let prediction = function::forward(self.model, weights, &part.inputs, Engine::Automatic)?;
-            let own = loss(self.config.loss, prediction, part.truth.clone(), &part.outputs);
+            let prediction = function::forward(self.setup.model, weights, &part.inputs, Engine::Automatic)?;
+            let own = loss(self.setup.config.loss, prediction, part.truth.clone(), &part.outputs);
             // The mean over all samples of the batch.
             Ok(if part.count == batch.count { own } else { own * (part.count as f64 / batch.count as f64) })
         };
@@ -302,11 +293,6 @@ impl Task for FunctionTask<'_> {
             (Some(samples), Some(test)) => self.measures_of("test", samples, test, model),
             _ => Ok(Vec::new()),
         }
-    }
-
-    fn model(&self, depth: usize, parameters: Parameters, averages: Averages) -> Model {
-        let normalisers = self.normalisers.clone();
-        Model { config: self.model.clone(), space: self.space(), depth, parameters, averages, normalisers }
     }
 }
 

@@ -6,8 +6,8 @@
 
 use super::config::TrainConfig;
 use super::optimiser::Optimiser;
-use super::state::{DepthResult, State};
-use crate::io::tensors::{Piece, average_pieces, encode, parameter_pieces, parse_header, read_averages};
+use super::state::State;
+use crate::io::tensors::{Piece, VERSION, average_pieces, encode, parameter_pieces, parse_header, read_averages};
 use crate::io::tensors::{decode, read_parameters, values};
 use crate::io::write_atomically;
 use crate::model::{Averages, ModelConfig, Parameters, Space};
@@ -17,45 +17,16 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct Header<S> {
     version: u32,
     /// The settings that the state belongs to.
     model: ModelConfig,
     train: TrainConfig,
     space: Space,
-    #[serde(default)]
-    rung: usize,
-    epoch: usize,
-    #[serde(default)]
-    step: usize,
-    /// Files from before any network depended on it do not have it.
-    #[serde(default)]
-    depth: usize,
+    /// Of the optimiser.
     steps: u64,
-    #[serde(default)]
-    improved_at: usize,
-    #[serde(default)]
-    reductions: u32,
-    #[serde(default)]
-    reduced_at: usize,
-    #[serde(default)]
-    results: Vec<DepthResult>,
-    #[serde(default)]
-    recorded_bytes: u64,
-    seconds: f64,
-    /// Bits of floating point numbers, some of which may be infinite.
-    #[serde(default)]
-    loss: u64,
-    #[serde(default)]
-    gradient_norm: u64,
-    #[serde(default = "infinite")]
-    best_loss: u64,
-    #[serde(default = "infinite")]
-    improved_loss: u64,
-}
-
-fn infinite() -> u64 {
-    f64::INFINITY.to_bits()
+    #[serde(flatten)]
+    state: S,
 }
 
 /// The prefix of what belongs to the best weights.
@@ -65,31 +36,20 @@ impl State {
     /// Saves the state.
     pub(crate) fn write(&self, path: &Path, model: &ModelConfig, train: &TrainConfig, space: &Space) -> Result<()> {
         let header = Header {
-            version: crate::io::tensors::VERSION,
+            version: VERSION,
             model: model.clone(),
             train: train.clone(),
             space: *space,
-            rung: self.rung,
-            epoch: self.epoch,
-            step: self.step,
-            depth: self.depth,
             steps: self.optimiser.steps,
-            improved_at: self.improved_at,
-            reductions: self.reductions,
-            reduced_at: self.reduced_at,
-            results: self.results.clone(),
-            recorded_bytes: self.recorded_bytes,
-            seconds: self.seconds,
-            loss: self.loss.to_bits(),
-            gradient_norm: self.gradient_norm.to_bits(),
-            best_loss: self.best_loss.to_bits(),
-            improved_loss: self.improved_loss.to_bits(),
+            state: self,
         };
         let mut pieces = parameter_pieces(&self.parameters, "");
         pieces.extend(average_pieces(&self.averages, ""));
         pieces.extend(parameter_pieces(&self.best, BEST));
         pieces.extend(average_pieces(&self.best_averages, BEST));
-        pieces.extend(optimiser_pieces(&self.optimiser, &self.parameters));
+        let mut optimiser = self.optimiser.clone();
+        let vectors = optimiser.vectors(&self.parameters).into_iter();
+        pieces.extend(vectors.map(|(name, vector)| Piece::single(name, vec![vector.len()], vector)));
         let header = serde_json::to_string(&header).expect("a header is plain data");
         write_atomically(path, &encode(path, &pieces, header)?)
     }
@@ -99,65 +59,28 @@ impl State {
         let bytes = std::fs::read(path).map_err(Error::io(path, "read"))?;
         let (header, tensors) = decode(path, &bytes, "checkpoint")?;
         let defaults = serde_json::to_value(TrainConfig::images()).expect("settings are plain data");
-        let header: Header = parse_header(path, &header, defaults, "train anew with --force")?;
+        let header: Header<Self> = parse_header(path, &header, defaults, "train anew with --force")?;
         if header.model != *model || !train.extends(&header.train) {
-            return Err(Error::file(
-                path,
-                "belongs to other settings of [model] or [train]",
-                "resume with the settings of the run's config.toml, or train anew with --force",
-            ));
+            let hint = "resume with the settings of the run's config.toml, or train anew with --force";
+            return Err(Error::file(path, "belongs to other settings of [model] or [train]", hint));
         }
-        let depth = if header.depth == 0 { train.depth_of(header.rung) } else { header.depth };
-        let layout = Parameters::layout(model, &header.space, depth)?;
+        let mut state = header.state;
+        if state.depth == 0 {
+            state.depth = train.depths[state.rung.min(train.depths.len() - 1)];
+        }
+        let layout = Parameters::layout(model, &header.space, state.depth)?;
         let weights = |prefix: &str| -> Result<(Parameters, Averages)> {
             let mut parameters = layout.clone();
             read_parameters(path, &tensors, &mut parameters, prefix)?;
             Ok((parameters, read_averages(path, &tensors, prefix)?))
         };
-        let (parameters, averages) = weights("")?;
+        (state.parameters, state.averages) = weights("")?;
         // Checkpoints of images once had no best weights: the last ones were kept.
         let has_best = tensors.names().iter().any(|name| name.starts_with(BEST));
-        let (best, best_averages) = if has_best { weights(BEST)? } else { (parameters.clone(), averages.clone()) };
-        Ok(Self {
-            rung: header.rung,
-            epoch: header.epoch,
-            step: header.step,
-            depth,
-            parameters,
-            averages,
-            best,
-            best_averages,
-            optimiser: read_optimiser(path, &tensors, train, &layout, header.steps)?,
-            best_loss: f64::from_bits(header.best_loss),
-            loss: f64::from_bits(header.loss),
-            gradient_norm: f64::from_bits(header.gradient_norm),
-            improved_at: header.improved_at,
-            improved_loss: f64::from_bits(header.improved_loss),
-            reductions: header.reductions,
-            reduced_at: header.reduced_at,
-            results: header.results,
-            recorded_bytes: header.recorded_bytes,
-            seconds: header.seconds,
-        })
+        (state.best, state.best_averages) = weights(if has_best { BEST } else { "" })?;
+        state.optimiser = read_optimiser(path, &tensors, train, &layout, header.steps)?;
+        Ok(state)
     }
-}
-
-fn optimiser_pieces(optimiser: &Optimiser, parameters: &Parameters) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    for (name, moments) in [("first", &optimiser.first), ("second", &optimiser.second)] {
-        for (group, moments) in parameters.groups.iter().zip(moments) {
-            pieces.push(Piece::single(format!("{name}.{}", group.name), vec![moments.len()], moments));
-        }
-    }
-    for (index, soap) in optimiser.bases.iter().enumerate() {
-        for (side, matrices) in [("left", &soap.left), ("right", &soap.right)] {
-            let Some(matrices) = matrices else { continue };
-            for (name, values) in [("average", &matrices.average), ("basis", &matrices.basis)] {
-                pieces.push(Piece::single(format!("soap.{index}.{side}.{name}"), vec![values.len()], values));
-            }
-        }
-    }
-    pieces
 }
 
 fn read_optimiser(
@@ -167,24 +90,14 @@ fn read_optimiser(
     layout: &Parameters,
     steps: u64,
 ) -> Result<Optimiser> {
-    let vector = |name: String, length: usize| -> Result<Vec<f32>> {
-        Ok(values(path, tensors, &name, &[length])?.into_iter().map(|v| v as f32).collect())
-    };
     let mut optimiser = Optimiser::new(train.optimiser, layout);
     optimiser.steps = steps;
-    for (index, group) in layout.groups.iter().enumerate() {
-        let length = group.values.len();
-        optimiser.first[index] = vector(format!("first.{}", group.name), length)?;
-        optimiser.second[index] = vector(format!("second.{}", group.name), length)?;
+    for side in optimiser.bases.iter_mut().flat_map(|soap| [&mut soap.left, &mut soap.right]).flatten() {
+        // The first step makes the bases.
+        side.basis = vec![0.0; if steps == 0 { 0 } else { side.average.len() }];
     }
-    for (index, soap) in optimiser.bases.iter_mut().enumerate() {
-        for (side, matrices) in [("left", &mut soap.left), ("right", &mut soap.right)] {
-            let Some(matrices) = matrices else { continue };
-            let length = matrices.average.len();
-            matrices.average = vector(format!("soap.{index}.{side}.average"), length)?;
-            let basis = if steps == 0 { 0 } else { length };
-            matrices.basis = vector(format!("soap.{index}.{side}.basis"), basis)?;
-        }
+    for (name, vector) in optimiser.vectors(layout) {
+        *vector = values(path, tensors, &name, &[vector.len()])?.into_iter().map(|v| v as f32).collect();
     }
     Ok(optimiser)
 }

@@ -2,6 +2,7 @@
 
 use super::optimiser::OptimiserKind;
 use super::schedule::ScheduleConfig;
+use crate::error::ensure;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +88,11 @@ impl<T: Copy> PerDepth<T> {
             PerDepth::Same(value) => *value,
             PerDepth::Each(values) => values[rung],
         }
+    }
+
+    /// For how many depths it says something of their own.
+    fn given(&self) -> Option<usize> {
+        matches!(self, PerDepth::Each(_)).then(|| self.values().len())
     }
 
     fn values(&self) -> &[T] {
@@ -212,9 +218,14 @@ impl TrainConfig {
         rungs <= self.depths.len() && self.shortened(rungs) == other.shortened(rungs)
     }
 
-    /// The depth of a rung; beyond the last, that of the last.
-    pub(crate) fn depth_of(&self, rung: usize) -> usize {
-        self.depths[rung.min(self.depths.len() - 1)]
+    /// Memory that a step may take, in bytes.
+    pub(crate) fn budget(&self) -> f64 {
+        self.memory_gib * (1u64 << 30) as f64
+    }
+
+    /// The samples of a step, of so many in all.
+    pub(crate) fn batch_of(&self, count: usize) -> usize {
+        self.batch.unwrap_or(count).min(count)
     }
 
     /// The first rungs of the ladder.
@@ -229,34 +240,23 @@ impl TrainConfig {
 
     /// Refuses settings that cannot be trained with.
     pub fn check(&self) -> Result<()> {
-        if self.depths.is_empty() || self.depths.contains(&0) {
-            return Err(Error::invalid(
-                "train.depths",
-                "a list of depths, each 1 or more",
-                format!("{:?}", self.depths),
-                "for example depths = [1, 2, 4]",
-            ));
-        }
-        let rungs = self.depths.len();
-        let lengths = [
-            ("epochs", matches!(&self.epochs, PerDepth::Each(v) if v.len() != rungs)),
-            ("learning_rate", matches!(&self.learning_rate, PerDepth::Each(v) if v.len() != rungs)),
-        ];
-        for (name, wrong) in lengths {
-            if wrong {
-                return Err(Error::invalid(
-                    format!("train.{name}"),
-                    format!("one number, or one per depth: {rungs}"),
-                    "a list of another length",
-                    format!("depths = {:?} has {rungs} entries", self.depths),
-                ));
-            }
+        let (depths, rungs) = (format!("{:?}", self.depths), self.depths.len());
+        ensure!(rungs > 0 && !self.depths.contains(&0), {
+            let hint = "for example depths = [1, 2, 4]";
+            Error::invalid("train.depths", "a list of depths, each 1 or more", depths, hint)
+        });
+        for (name, given) in [("epochs", self.epochs.given()), ("learning_rate", self.learning_rate.given())] {
+            let expected = format!("one number, or one per depth: {rungs}");
+            let hint = format!("depths = {depths} has {rungs} entries");
+            ensure!(
+                given.is_none_or(|given| given == rungs),
+                Error::invalid(format!("train.{name}"), expected, "a list of another length", hint)
+            );
         }
         let number = |name: &str, ok: bool, value: f64, expected: &str| {
-            if ok && value.is_finite() {
-                return Ok(());
-            }
-            Err(Error::invalid(format!("train.{name}"), expected, value, "see configs/poisson.toml for usual values"))
+            let hint = "see configs/poisson.toml for usual values";
+            ensure!(ok && value.is_finite(), Error::invalid(format!("train.{name}"), expected, value, hint));
+            Ok(())
         };
         for &rate in self.learning_rate.values() {
             number("learning_rate", rate > 0.0, rate, "a positive number")?;
@@ -284,5 +284,39 @@ impl TrainConfig {
             number("clip", clip > 0.0, clip, "a positive number")?;
         }
         self.schedule.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_for_each_depth_or_one_for_all() {
+        let config = |epochs: PerDepth<usize>| TrainConfig { depths: vec![1, 2, 4], epochs, ..Default::default() };
+        config(7.into()).check().unwrap();
+        config([7, 8, 9].into()).check().unwrap();
+        let message = config([7, 8].into()).check().unwrap_err().to_string();
+        assert!(message.contains("train.epochs: expected one number, or one per depth: 3"), "{message}");
+        assert!(config([7, 0, 9].into()).check().unwrap_err().to_string().contains("1 or more, got 0"));
+        for depths in [vec![], vec![1, 0]] {
+            let message = TrainConfig { depths, ..Default::default() }.check().unwrap_err().to_string();
+            assert!(message.contains("train.depths"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_longer_ladder_extends_a_shorter_one() {
+        let ladder = |depths: &[usize], epochs: PerDepth<usize>| TrainConfig {
+            depths: depths.to_vec(),
+            epochs,
+            ..Default::default()
+        };
+        let (short, long) = (ladder(&[1, 2], 5.into()), ladder(&[1, 2, 4], [5, 5, 9].into()));
+        assert!(long.extends(&short) && short.extends(&short) && !short.extends(&long));
+        assert!(!ladder(&[1, 3, 4], 5.into()).extends(&short), "another depth");
+        assert!(!ladder(&[1, 2, 4], [5, 6, 9].into()).extends(&short), "other epochs at a depth that both have");
+        assert!(!TrainConfig { seed: 1, ..long }.extends(&short));
+        assert_eq!([1, 4, 9].map(|count| TrainConfig { batch: Some(4), ..short.clone() }.batch_of(count)), [1, 4, 4]);
     }
 }

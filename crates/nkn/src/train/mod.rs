@@ -15,5 +15,5 @@ pub use optimiser::{Optimiser, OptimiserKind};
 pub use schedule::{ScheduleConfig, ScheduleKind};
 pub use state::{DepthResult, Event, Outcome, Record, State};
 pub use task::{Measure, can_deepen};
-pub(crate) use task::{Place, Task};
+pub(crate) use task::{Place, Setup, Task};
 pub(crate) use trainer::Trainer;

@@ -26,7 +26,7 @@ pub enum OptimiserKind {
 const EPSILON: f32 = 1e-8;
 
 /// The state of the algorithm.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Optimiser {
     /// Steps taken.
     pub(crate) steps: u64,
@@ -49,9 +49,21 @@ impl Optimiser {
         Self { steps: 0, first: zeros(), second: zeros(), bases }
     }
 
-    /// Steps taken.
-    pub fn steps(&self) -> u64 {
-        self.steps
+    /// All vectors of the state with their names in a checkpoint.
+    pub(super) fn vectors(&mut self, parameters: &Parameters) -> Vec<(String, &mut Vec<f32>)> {
+        let mut all = Vec::new();
+        for (name, moments) in [("first", &mut self.first), ("second", &mut self.second)] {
+            let groups = parameters.groups.iter().zip(moments);
+            all.extend(groups.map(|(group, moments)| (format!("{name}.{}", group.name), moments)));
+        }
+        for (index, soap) in self.bases.iter_mut().enumerate() {
+            for (name, side) in [("left", &mut soap.left), ("right", &mut soap.right)] {
+                let Some(side) = side else { continue };
+                all.push((format!("soap.{index}.{name}.average"), &mut side.average));
+                all.push((format!("soap.{index}.{name}.basis"), &mut side.basis));
+            }
+        }
+        all
     }
 
     /// One step against the gradients (one vector per group) at the given learning rate.

@@ -1,5 +1,6 @@
 //! How the learning rate changes while a depth is trained.
 
+use crate::error::ensure;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -57,18 +58,12 @@ impl Default for ScheduleConfig {
 
 impl ScheduleConfig {
     pub(super) fn check(&self) -> Result<()> {
-        let share = |name: &str, value: f64, low_ok: bool| {
-            if value.is_finite() && value <= 1.0 && (value > 0.0 || (low_ok && value == 0.0)) {
-                return Ok(());
-            }
-            Err(Error::invalid(format!("train.schedule.{name}"), "a share from 0 to 1", value, "for example 0.8"))
-        };
-        share("factor", self.factor, false)?;
-        share("floor", self.floor, true)?;
-        for (name, value) in [("every", self.every), ("patience", self.patience)] {
-            if value == 0 {
-                return Err(Error::invalid(format!("train.schedule.{name}"), "1 or more", value, "for example 50"));
-            }
+        let name = |key: &str| format!("train.schedule.{key}");
+        let share = |key, value| Error::invalid(name(key), "a share from 0 to 1", value, "for example 0.8");
+        ensure!(self.factor > 0.0 && self.factor <= 1.0, share("factor", self.factor));
+        ensure!((0.0..=1.0).contains(&self.floor), share("floor", self.floor));
+        for (key, value) in [("every", self.every), ("patience", self.patience)] {
+            ensure!(value > 0, Error::invalid(name(key), "1 or more", value, "for example 50"));
         }
         Ok(())
     }
@@ -126,5 +121,22 @@ mod tests {
         assert!(share(ScheduleKind::Cosine, 9, 99) < 1e-5);
         assert!(share(ScheduleKind::Cosine, 3, 50) < share(ScheduleKind::Cosine, 3, 49));
         assert_eq!([(3, 99), (4, 0), (9, 50)].map(|(e, s)| share(ScheduleKind::Milestones, e, s)), [1.0, 0.1, 0.0005]);
+    }
+
+    #[test]
+    fn impossible_schedules_are_named() {
+        let usual = ScheduleConfig::default;
+        let wrong = |name: &str, schedule: ScheduleConfig| {
+            let message = schedule.check().unwrap_err().to_string();
+            assert!(message.contains(&format!("train.schedule.{name}:")), "{message}");
+        };
+        for share in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+            wrong("factor", ScheduleConfig { factor: share, ..usual() });
+            wrong("floor", ScheduleConfig { floor: share, ..usual() });
+        }
+        wrong("factor", ScheduleConfig { factor: 0.0, ..usual() });
+        wrong("every", ScheduleConfig { every: 0, ..usual() });
+        wrong("patience", ScheduleConfig { patience: 0, ..usual() });
+        ScheduleConfig { floor: 0.0, factor: 1.0, ..usual() }.check().unwrap();
     }
 }

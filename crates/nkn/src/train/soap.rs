@@ -19,8 +19,9 @@ const LONGEST: usize = 1025;
 const PIECE: usize = 1 << 14;
 
 /// One side of a matrix: the average of the gradient's products, and the basis as columns (empty before the first step).
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Side {
+    length: usize,
     pub average: Vec<f32>,
     pub basis: Vec<f32>,
 }
@@ -56,8 +57,8 @@ impl Soap {
                 }
                 let columns = range.len() / rows;
                 let side = |length: usize| {
-                    let average = || vec![0.0; length * length];
-                    (2..=LONGEST).contains(&length).then(|| Side { average: average(), basis: Vec::new() })
+                    let fresh = || Side { length, average: vec![0.0; length * length], basis: Vec::new() };
+                    (2..=LONGEST).contains(&length).then(fresh)
                 };
                 let (left, right) = (side(rows), side(columns));
                 result.push(Self { group, range, rows, inputs, columns, left, right });
@@ -80,12 +81,11 @@ impl Soap {
         let gradient = self.as_matrix(gradient);
         let g = Matrix::new(&gradient, rows, columns);
         if step == 1 {
-            for (side, length, product) in [(&mut self.left, rows, (g, g.t())), (&mut self.right, columns, (g.t(), g))]
-            {
+            for (side, product) in [(&mut self.left, (g, g.t())), (&mut self.right, (g.t(), g))] {
                 if let Some(side) = side {
-                    let mut matrix = vec![0.0; length * length];
+                    let mut matrix = vec![0.0; side.average.len()];
                     gemm_parallel(&mut matrix, 0.0, 1.0, product.0, product.1);
-                    side.basis = orthonormal(&matrix, length);
+                    side.basis = orthonormal(&matrix, side.length);
                 }
             }
         }
@@ -118,8 +118,8 @@ impl Soap {
     /// one vector per group, follow: the first ones are turned, the second ones take the new order of the columns.
     pub fn refresh_all(layers: &mut [Self], first: &mut [Vec<f32>], second: &mut [Vec<f32>]) {
         let plain: Vec<_> = layers.iter().map(|l| l.turn(&first[l.group][l.range.clone()], false)).collect();
-        let sides: Vec<(&mut Side, usize)> = layers.iter_mut().flat_map(Self::sides).collect();
-        let orders: Vec<Vec<usize>> = sides.into_par_iter().map(|(side, length)| side.refresh(length)).collect();
+        let sides: Vec<&mut Side> = layers.iter_mut().flat_map(|l| [&mut l.left, &mut l.right]).flatten().collect();
+        let orders: Vec<Vec<usize>> = sides.into_par_iter().map(Side::refresh).collect();
         let mut orders = orders.into_iter();
         for (layer, plain) in layers.iter().zip(plain) {
             first[layer.group][layer.range.clone()].copy_from_slice(&layer.turn(&plain, true));
@@ -131,14 +131,6 @@ impl Soap {
                 reorder_columns(second, layer.columns, &orders.next().expect("an order per side"));
             }
         }
-    }
-
-    /// The sides that have a basis, with their lengths, left first.
-    fn sides(&mut self) -> impl Iterator<Item = (&mut Side, usize)> {
-        let (rows, columns) = (self.rows, self.columns);
-        let left = self.left.as_mut().map(|side| (side, rows));
-        let right = self.right.as_mut().map(|side| (side, columns));
-        left.into_iter().chain(right)
     }
 
     /// [W b] as one row-major matrix.
@@ -162,8 +154,7 @@ impl Soap {
         let mut result: Option<Buffer<f32>> = None;
         for (side, is_left) in [(&self.left, true), (&self.right, false)] {
             let Some(side) = side else { continue };
-            let length = if is_left { rows } else { columns };
-            let basis = Matrix::new(&side.basis, length, length);
+            let basis = Matrix::new(&side.basis, side.length, side.length);
             let basis = if into == is_left { basis.t() } else { basis };
             let before = Matrix::new(result.as_deref().unwrap_or(values), rows, columns);
             let mut after = Buffer::any(values.len());
@@ -193,7 +184,8 @@ fn reorder_columns(matrix: &mut [f32], columns: usize, order: &[usize]) {
 
 impl Side {
     /// Q becomes the orthonormal factor of (average Q), its columns sorted by their share of the average; returns that order.
-    fn refresh(&mut self, length: usize) -> Vec<usize> {
+    fn refresh(&mut self) -> Vec<usize> {
+        let length = self.length;
         let mut product = vec![0.0f32; length * length];
         let average = Matrix::new(&self.average, length, length);
         gemm_parallel(&mut product, 0.0, 1.0, average, Matrix::new(&self.basis, length, length));
@@ -230,9 +222,9 @@ mod tests {
         let length = 6;
         let average: Vec<f32> = (0..36).map(|k| if k / 6 == k % 6 { 4f32.powi(-(k / 6)) } else { 0.0 }).collect();
         let start: Vec<f32> = (0..36).map(|k| ((k * 7 % 11) as f32).sin()).collect();
-        let mut side = Side { average, basis: orthonormal(&start, length) };
+        let mut side = Side { length, average, basis: orthonormal(&start, length) };
         for _ in 0..40 {
-            side.refresh(length);
+            side.refresh();
         }
         for i in 0..length {
             for j in 0..length {

@@ -6,7 +6,10 @@ use crate::model::{Averages, Model, Parameters, Work};
 use serde::{Deserialize, Serialize};
 
 /// Everything that changes while training: with it a training continues to the bit.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// In a checkpoint the numbers are the header, under these names, and what is skipped are tensors.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct State {
     /// Position on the ladder.
     pub rung: usize,
@@ -14,27 +17,37 @@ pub struct State {
     pub epoch: usize,
     /// Steps done in this epoch.
     pub step: usize,
-    /// The depth that the weights belong to: at the start of a rung still that of the rung before.
+    /// The depth that the weights belong to: at the start of a rung still that of the rung before. Old checkpoints do not
+    /// have it.
     pub depth: usize,
     /// The weights.
+    #[serde(skip)]
     pub parameters: Parameters,
     /// Running averages of batch normalisations.
+    #[serde(skip)]
     pub(crate) averages: Averages,
     /// The optimiser's moments.
+    #[serde(skip)]
     pub optimiser: Optimiser,
     /// The weights with the lowest training loss at this depth, and that loss.
+    #[serde(skip)]
     pub best: Parameters,
     /// The averages that belong to them.
+    #[serde(skip)]
     pub(crate) best_averages: Averages,
     /// Infinite before the first epoch.
+    #[serde(with = "bits", default = "infinity")]
     pub best_loss: f64,
     /// Sum of the losses of this epoch's steps, times their samples.
+    #[serde(with = "bits")]
     pub loss: f64,
     /// Norm of the last step's gradient.
+    #[serde(with = "bits")]
     pub gradient_norm: f64,
     /// The epoch of the last improvement that counts for plateaus, and its loss.
     pub improved_at: usize,
     /// Infinite before the first epoch.
+    #[serde(with = "bits", default = "infinity")]
     pub improved_loss: f64,
     /// Reductions that a plateau schedule has made, and the epoch of the last.
     pub reductions: u32,
@@ -52,9 +65,6 @@ impl State {
     /// The state before the first step with these weights.
     pub(crate) fn new(depth: usize, parameters: Parameters, averages: Averages, optimiser: OptimiserKind) -> Self {
         Self {
-            rung: 0,
-            epoch: 0,
-            step: 0,
             depth,
             optimiser: Optimiser::new(optimiser, &parameters),
             best: parameters.clone(),
@@ -62,22 +72,31 @@ impl State {
             parameters,
             averages,
             best_loss: f64::INFINITY,
-            loss: 0.0,
-            gradient_norm: 0.0,
-            improved_at: 0,
             improved_loss: f64::INFINITY,
-            reductions: 0,
-            reduced_at: 0,
-            results: Vec::new(),
-            recorded_bytes: 0,
-            seconds: 0.0,
+            ..Self::default()
         }
+    }
+}
+
+fn infinity() -> f64 {
+    f64::INFINITY
+}
+
+/// Numbers in a file as their bits: JSON has no word for an infinite one.
+mod bits {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(value.to_bits())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        u64::deserialize(deserializer).map(f64::from_bits)
     }
 }
 
 /// A finished depth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "AnyDepthResult")]
 pub struct DepthResult {
     /// L.
     pub depth: usize,
@@ -94,36 +113,6 @@ impl DepthResult {
     pub fn get(&self, split: &str, metric: &str) -> Option<f64> {
         let found = self.measures.iter().find(|m| m.split == split && m.metric == metric);
         found.map(|measure| measure.value)
-    }
-}
-
-/// A finished depth as it stands in files: earlier versions had named errors of functions instead of measures.
-#[derive(Deserialize)]
-struct AnyDepthResult {
-    depth: usize,
-    epochs: usize,
-    seconds: f64,
-    #[serde(default)]
-    measures: Vec<Measure>,
-    train: Option<f64>,
-    train_squared: Option<f64>,
-    test: Option<f64>,
-    test_squared: Option<f64>,
-}
-
-impl From<AnyDepthResult> for DepthResult {
-    fn from(any: AnyDepthResult) -> Self {
-        let AnyDepthResult { depth, epochs, seconds, mut measures, .. } = any;
-        let old = [
-            ("train", "relative_l2", any.train),
-            ("train", "relative_l2_squared", any.train_squared),
-            ("test", "relative_l2", any.test),
-            ("test", "relative_l2_squared", any.test_squared),
-        ];
-        // The resolution was not named.
-        measures
-            .extend(old.into_iter().filter_map(|(split, metric, value)| Some(Measure::new(split, 0, metric, value?))));
-        Self { depth, epochs, seconds, measures }
     }
 }
 
@@ -185,4 +174,31 @@ pub enum Outcome {
     Complete,
     /// It was asked to stop, and has saved its state.
     Interrupted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_of_a_state_come_back_to_the_bit() {
+        let depths = vec![DepthResult { depth: 1, epochs: 9, seconds: 0.1, measures: Vec::new() }];
+        for number in [f64::INFINITY, 0.1 + 0.2, f64::MIN_POSITIVE, -0.0] {
+            let numbers = State { best_loss: number, loss: number, improved_loss: number, ..State::default() };
+            let state = State { rung: 2, epoch: 3, step: 1, results: depths.clone(), seconds: 1.5, ..numbers };
+            let text = serde_json::to_string(&state).unwrap();
+            let back: State = serde_json::from_str(&text).unwrap();
+            assert_eq!(back, state, "{text}");
+            assert_eq!(back.loss.to_bits(), number.to_bits());
+        }
+    }
+
+    #[test]
+    fn what_old_checkpoints_do_not_say_is_as_at_the_start() {
+        let state: State = serde_json::from_str(r#"{"epoch": 4, "seconds": 2.0, "model": {}}"#).unwrap();
+        assert_eq!((state.epoch, state.rung, state.depth, state.recorded_bytes), (4, 0, 0, 0));
+        assert_eq!((state.best_loss, state.improved_loss, state.loss), (f64::INFINITY, f64::INFINITY, 0.0));
+        assert!(serde_json::from_str::<State>(r#"{"epoch": -4}"#).is_err());
+        assert!(serde_json::from_str::<State>(r#"{"best_loss": 0.5}"#).is_err(), "bits are whole numbers");
+    }
 }

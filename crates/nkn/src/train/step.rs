@@ -1,9 +1,9 @@
 //! A single step: a batch's loss, its gradients, and the optimiser.
 
-use super::config::TrainConfig;
 use super::state::State;
-use super::task::Task;
-use crate::model::{Averages, Parameters};
+use super::task::{Place, Task};
+use crate::error::ensure;
+use crate::model::Averages;
 use crate::{Error, Result};
 use burn::tensor::DType;
 use rayon::prelude::*;
@@ -12,15 +12,25 @@ use rayon::prelude::*;
 const MOMENTUM: f64 = 0.1;
 
 /// One step of the optimiser: the loss before it and the gradient's norm.
-pub(super) fn step<T: Task>(
-    task: &T,
-    config: &TrainConfig,
-    batch: &T::Batch,
+pub(super) fn step(
+    task: &dyn Task,
+    (place, samples): (Place, &[usize]),
     rate: f64,
     state: &mut State,
 ) -> Result<(f64, f64)> {
+    let config = task.setup().config;
     let mut seen = Averages::new();
-    let (value, mut gradients) = gradients(task, batch, &state.parameters, state.optimiser.steps(), &mut seen)?;
+    let tensors = state.parameters.tensors(&task.setup().device.burn().autodiff(), DType::F32).require_grad();
+    let loss = task.loss(&tensors, place, samples, state.optimiser.steps, &mut seen)?;
+    let mut computed = loss.backward();
+    let value = f64::from(loss.into_scalar::<f32>());
+    let groups = tensors.0.iter().zip(&state.parameters.groups);
+    let mut gradients: Vec<Vec<f32>> = groups
+        .map(|((_, tensor), group)| match tensor.grad_remove(&mut computed) {
+            Some(gradient) => gradient.into_data().try_into_vec::<f32>().expect("single precision"),
+            None => vec![0.0; group.values.len()],
+        })
+        .collect();
     let norm = norm_of(value, &gradients, state)?;
     if let Some(clip) = config.clip
         && norm > clip
@@ -43,16 +53,10 @@ pub(super) fn step<T: Task>(
 /// The norm of the gradient; refuses a loss or a gradient that is not finite.
 fn norm_of(loss: f64, gradients: &[Vec<f32>], state: &State) -> Result<f64> {
     let finite = |what: &dyn Fn() -> String, got: f64| {
-        if got.is_finite() {
-            return Ok(());
-        }
-        Err(Error::NotFinite {
-            what: what(),
-            got,
-            place: format!("at depth {}, epoch {}, step {}", state.depth, state.epoch + 1, state.step + 1),
-            hint: "lower train.learning_rate, add train.clip, or normalise the data; the last checkpoint is intact"
-                .into(),
-        })
+        let place = || format!("at depth {}, epoch {}, step {}", state.depth, state.epoch + 1, state.step + 1);
+        let hint = "lower train.learning_rate, add train.clip, or normalise the data; the last checkpoint is intact";
+        ensure!(got.is_finite(), Error::not_finite(what(), got, place(), hint));
+        Ok(())
     };
     finite(&|| "the training loss".into(), loss)?;
     let mut square = 0.0;
@@ -63,28 +67,4 @@ fn norm_of(loss: f64, gradients: &[Vec<f32>], state: &State) -> Result<f64> {
         square += own;
     }
     Ok(square.sqrt())
-}
-
-/// The loss of a batch and its gradients, one vector per parameter group.
-fn gradients<T: Task>(
-    task: &T,
-    batch: &T::Batch,
-    parameters: &Parameters,
-    step: u64,
-    seen: &mut Averages,
-) -> Result<(f64, Vec<Vec<f32>>)> {
-    let tensors = parameters.tensors(&task.device(), DType::F32).require_grad();
-    let loss = task.loss(&tensors, batch, step, seen)?;
-    let mut computed = loss.backward();
-    let value = f64::from(loss.into_scalar::<f32>());
-    let gradients = tensors
-        .0
-        .iter()
-        .zip(&parameters.groups)
-        .map(|((_, tensor), group)| match tensor.grad_remove(&mut computed) {
-            Some(gradient) => gradient.into_data().try_into_vec::<f32>().expect("single precision"),
-            None => vec![0.0; group.values.len()],
-        })
-        .collect();
-    Ok((value, gradients))
 }

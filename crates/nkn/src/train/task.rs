@@ -1,25 +1,46 @@
 //! What the trainer must know of what is learned: a batch, its loss, and the measures. `task/` has the two kinds: a function from a function,
 //! and the class of an image.
 
-use crate::Result;
+use super::config::TrainConfig;
 use crate::model::parameters::ParameterTensors;
-use crate::model::{Averages, Kind, Model, ModelConfig, Parameters, Space, Work};
-use burn::tensor::{Device, Tensor};
+use crate::model::{Averages, Kind, Model, ModelConfig, Normalisers, Parameters, Space, Work};
+use crate::seed::Seed;
+use crate::{Device, Result};
+use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
+
+/// What every task has: a network, the settings of its training, and where it is computed.
+pub(crate) struct Setup<'a> {
+    pub model: &'a ModelConfig,
+    pub config: &'a TrainConfig,
+    /// What the network acts on.
+    pub space: Space,
+    pub device: Device,
+    pub normalisers: Normalisers,
+}
+
+impl Setup<'_> {
+    /// The seed of one purpose in a rung of the ladder, or in an epoch.
+    pub fn seed(&self, purpose: &str, index: usize) -> Seed {
+        Seed::new(self.config.seed).derive(purpose, index as u64)
+    }
+
+    /// Random weights for a rung of the ladder.
+    pub fn random(&self, rung: usize, depth: usize) -> Result<Parameters> {
+        Parameters::init(self.model, &self.space, depth, self.seed("parameters", rung))
+    }
+
+    /// The network with these numbers.
+    pub fn network(&self, depth: usize, parameters: Parameters, averages: Averages) -> Model {
+        let normalisers = self.normalisers.clone();
+        Model { config: self.model.clone(), space: self.space, depth, parameters, averages, normalisers }
+    }
+}
 
 /// Something that can be learned from samples by steps.
 pub(crate) trait Task {
-    /// Some samples, ready for the network.
-    type Batch;
-
-    /// The network.
-    fn config(&self) -> &ModelConfig;
-
-    /// What it acts on.
-    fn space(&self) -> Space;
-
-    /// Where the weights of a step live: with derivatives.
-    fn device(&self) -> Device;
+    /// The network and how it is trained.
+    fn setup(&self) -> &Setup<'_>;
 
     /// Nodes along a side of the training samples.
     fn resolution(&self) -> usize;
@@ -31,7 +52,9 @@ pub(crate) trait Task {
     fn begin(&mut self, depth: usize) -> Result<Work>;
 
     /// Random weights for a rung of the ladder.
-    fn random(&self, rung: usize, depth: usize) -> Result<Parameters>;
+    fn random(&self, rung: usize, depth: usize) -> Result<Parameters> {
+        self.setup().random(rung, depth)
+    }
 
     /// Averages before the first step, for networks that normalise by batches.
     fn averages(&self, _depth: usize) -> Result<Averages> {
@@ -41,39 +64,31 @@ pub(crate) trait Task {
     /// All samples in the order of an epoch.
     fn order(&self, place: Place) -> Vec<usize>;
 
-    /// The batch that every step of this depth sees, if they all see the same.
-    fn fixed(&self) -> Option<&Self::Batch> {
-        None
+    /// Whether every step of this depth sees one and the same batch of all samples.
+    fn is_fixed(&self) -> bool {
+        false
     }
 
-    /// Samples as a step of this epoch sees them.
-    fn batch(&self, place: Place, indices: &[usize]) -> Result<Self::Batch>;
-
-    /// The loss of a batch. What batch normalisations saw is left in `seen`.
+    /// The loss on some samples, as a step of this epoch sees them. What batch normalisations saw is left in `seen`.
     fn loss(
         &self,
         weights: &ParameterTensors,
-        batch: &Self::Batch,
+        place: Place,
+        samples: &[usize],
         step: u64,
         seen: &mut Averages,
     ) -> Result<Tensor<1>>;
 
-    /// The errors on the training samples; the first decides the contest for the best weights.
-    fn training_error(&self, model: &Model) -> Result<Vec<Measure>>;
+    /// The errors on the training samples, if they are taken; the first decides the contest for the best weights.
+    fn training_error(&self, _: &Model) -> Result<Vec<Measure>> {
+        Ok(Vec::new())
+    }
 
     /// The measure that is followed while training, if there is something to test with.
     fn test(&self, model: &Model) -> Result<Option<Measure>>;
 
     /// All measures of a finished depth besides the training error.
     fn measures(&self, model: &Model) -> Result<Vec<Measure>>;
-
-    /// The network with these numbers.
-    fn model(&self, depth: usize, parameters: Parameters, averages: Averages) -> Model;
-
-    /// Whether the weights of one depth can be used at another: not where every layer has its own.
-    fn can_deepen(&self) -> bool {
-        can_deepen(self.config())
-    }
 }
 
 /// Whether the weights of one depth can be used at another: not where every layer has its own.

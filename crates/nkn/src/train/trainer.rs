@@ -4,15 +4,15 @@ use super::config::{Initialisation, Keep, TrainConfig};
 use super::schedule::ScheduleKind;
 use super::state::{DepthResult, Event, Outcome, Record, State};
 use super::step::step;
-use super::task::{Measure, Place, Task};
+use super::task::{Measure, Place, Task, can_deepen};
 use crate::model::{Model, Parameters, Work};
 use crate::{Error, Result};
 use std::time::{Duration, Instant};
 
 /// A training made of its parts.
-pub(crate) struct Trainer<'a, T: Task> {
+pub(crate) struct Trainer<'a> {
     /// What is learned, and from what.
-    pub task: T,
+    pub task: Box<dyn Task + 'a>,
     /// The settings.
     pub config: &'a TrainConfig,
     /// Asked before every step: true stops the training after a checkpoint.
@@ -21,7 +21,7 @@ pub(crate) struct Trainer<'a, T: Task> {
     pub observer: &'a mut dyn FnMut(Event) -> Result<()>,
 }
 
-impl<T: Task> Trainer<'_, T> {
+impl Trainer<'_> {
     /// The state before the first step: random weights, or given ones.
     pub fn start(&self, initial: Option<Parameters>) -> Result<State> {
         self.config.check()?;
@@ -50,17 +50,11 @@ impl<T: Task> Trainer<'_, T> {
         let work = self.task.begin(depth)?;
         let averages = self.task.averages(depth)?;
         let mut state = State::new(depth, self.task.random(0, depth)?, averages, self.config.optimiser);
-        let samples: Vec<usize> = (0..self.batch_size()).collect();
+        let samples: Vec<usize> = (0..self.config.batch_of(self.task.count())).collect();
         let mut seconds = Vec::with_capacity(count);
         for _ in 0..count {
             let begun = Instant::now();
-            match self.task.fixed() {
-                Some(batch) => step(&self.task, self.config, batch, 1e-4, &mut state)?,
-                None => {
-                    let batch = self.task.batch(Place { rung: 0, epoch: 0 }, &samples)?;
-                    step(&self.task, self.config, &batch, 1e-4, &mut state)?
-                }
-            };
+            step(&*self.task, (Place { rung: 0, epoch: 0 }, &samples), 1e-4, &mut state)?;
             seconds.push(begun.elapsed().as_secs_f64());
         }
         Ok((seconds, work))
@@ -88,7 +82,7 @@ impl<T: Task> Trainer<'_, T> {
     /// rungs can be continued, also by a ladder that was longer than planned.
     fn begin_rung(&self, state: &mut State) -> Result<()> {
         let depth = self.config.depths[state.rung];
-        let is_fresh = self.config.initialisation == Initialisation::Random || !self.task.can_deepen();
+        let is_fresh = self.config.initialisation == Initialisation::Random || !can_deepen(self.task.setup().model);
         let (parameters, averages) = if is_fresh {
             (self.task.random(state.rung, depth)?, self.task.averages(depth)?)
         } else {
@@ -101,26 +95,22 @@ impl<T: Task> Trainer<'_, T> {
         Ok(())
     }
 
-    fn batch_size(&self) -> usize {
-        self.config.batch.unwrap_or(self.task.count()).min(self.task.count())
-    }
-
     fn train_depth(&mut self, depth: usize, state: &mut State, clock: &mut Clock) -> Result<Outcome> {
         let epochs = self.config.epochs.at(state.rung);
         let work = self.task.begin(depth)?;
         (self.observer)(Event::Depth { depth, epochs, work })?;
         let mut test_error = None;
         while state.epoch < epochs && !self.has_stalled(state) {
-            let Some(epoch) = self.epoch(epochs, state, clock)? else { return Ok(Outcome::Interrupted) };
+            let Some((loss, rate)) = self.epoch(epochs, state, clock)? else { return Ok(Outcome::Interrupted) };
             let mut records = Vec::new();
             let is_last = state.epoch == epochs;
             if state.epoch.is_multiple_of(self.config.record_every) || is_last {
-                let values = [("loss", epoch.loss), ("learning_rate", epoch.rate), ("gradient_norm", epoch.norm)];
+                let values = [("loss", loss), ("learning_rate", rate), ("gradient_norm", state.gradient_norm)];
                 let resolution = self.task.resolution();
                 records.extend(values.map(|(metric, value)| Measure::new("train", resolution, metric, value)));
             }
             if state.epoch.is_multiple_of(self.config.evaluate_every) || is_last {
-                let model = self.task.model(depth, state.parameters.clone(), state.averages.clone());
+                let model = self.task.setup().network(depth, state.parameters.clone(), state.averages.clone());
                 if let Some(measure) = self.task.test(&model)? {
                     test_error = Some(measure.value);
                     records.push(measure);
@@ -128,18 +118,18 @@ impl<T: Task> Trainer<'_, T> {
             }
             self.record(state, &records)?;
             clock.charge(state);
-            (self.observer)(Event::Epoch { state, loss: epoch.loss, test: test_error })?;
+            (self.observer)(Event::Epoch { state, loss, test: test_error })?;
         }
         self.finish_depth(depth, state)?;
         Ok(Outcome::Complete)
     }
 
-    /// The rest of an epoch; nothing if it was interrupted.
-    fn epoch(&mut self, epochs: usize, state: &mut State, clock: &mut Clock) -> Result<Option<Epoch>> {
+    /// The rest of an epoch: the mean loss of its steps and the last one's learning rate; nothing if it was interrupted.
+    fn epoch(&mut self, epochs: usize, state: &mut State, clock: &mut Clock) -> Result<Option<(f64, f64)>> {
         let place = Place { rung: state.rung, epoch: state.epoch };
-        let (count, size) = (self.task.count(), self.batch_size());
+        let (count, size) = (self.task.count(), self.config.batch_of(self.task.count()));
         let steps = count.div_ceil(size);
-        let order = if self.task.fixed().is_some() { Vec::new() } else { self.task.order(place) };
+        let order = self.task.order(place);
         let mut before = None;
         let (mut loss, mut rate) = (0.0, 0.0);
         while state.step < steps {
@@ -156,16 +146,11 @@ impl<T: Task> Trainer<'_, T> {
             // A full batch's loss belongs to the weights before the step.
             before = (steps == 1 && self.config.keep == Keep::Best)
                 .then(|| (state.parameters.clone(), state.averages.clone()));
-            match self.task.fixed() {
-                Some(batch) => (loss, state.gradient_norm) = step(&self.task, self.config, batch, rate, state)?,
-                None => {
-                    let indices = &order[state.step * size..count.min((state.step + 1) * size)];
-                    let batch = self.task.batch(place, indices)?;
-                    let (value, norm) = step(&self.task, self.config, &batch, rate, state)?;
-                    state.loss += value * indices.len() as f64;
-                    state.gradient_norm = norm;
-                    loss = state.loss / count as f64;
-                }
+            let samples = &order[state.step * size..count.min((state.step + 1) * size)];
+            (loss, state.gradient_norm) = step(&*self.task, (place, samples), rate, state)?;
+            if !self.task.is_fixed() {
+                state.loss += loss * samples.len() as f64;
+                loss = state.loss / count as f64;
             }
             state.step += 1;
             (self.observer)(Event::Step { state, steps })?;
@@ -176,16 +161,16 @@ impl<T: Task> Trainer<'_, T> {
             (state.best_loss, (state.best, state.best_averages)) = (loss, before.unwrap_or_else(own));
         }
         self.follow_plateau(state, loss);
-        Ok(Some(Epoch { loss, rate, norm: state.gradient_norm }))
+        Ok(Some((loss, rate)))
     }
 
     /// The last weights take part in the contest for the best, then the depth's errors are taken.
     fn finish_depth(&mut self, depth: usize, state: &mut State) -> Result<()> {
-        let last = self.task.model(depth, state.parameters.clone(), state.averages.clone());
+        let last = self.task.setup().network(depth, state.parameters.clone(), state.averages.clone());
         let mut errors = self.task.training_error(&last)?;
         let mut model = last;
         if self.config.keep == Keep::Best {
-            let best = self.task.model(depth, state.best.clone(), state.best_averages.clone());
+            let best = self.task.setup().network(depth, state.best.clone(), state.best_averages.clone());
             let best_errors = self.task.training_error(&best)?;
             let is_last_better = errors.first().zip(best_errors.first()).is_some_and(|(l, b)| l.value < b.value);
             if !is_last_better {
@@ -235,17 +220,8 @@ impl<T: Task> Trainer<'_, T> {
 
     /// The best network so far: of the last finished depth, or of the one that was interrupted.
     pub fn model(&self, state: &State) -> Model {
-        self.task.model(state.depth, state.best.clone(), state.best_averages.clone())
+        self.task.setup().network(state.depth, state.best.clone(), state.best_averages.clone())
     }
-}
-
-/// What came of an epoch.
-struct Epoch {
-    /// Mean loss of its steps.
-    loss: f64,
-    /// The last step's learning rate and gradient.
-    rate: f64,
-    norm: f64,
 }
 
 struct Clock {

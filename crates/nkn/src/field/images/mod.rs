@@ -36,10 +36,7 @@ impl Images {
             let hint = "give whole images and a label for each";
             return Err(Error::invalid("pixels", expected, format!("{} values", pixels.len()), hint));
         }
-        if let Some(index) = first_bad_label(&labels) {
-            let got = format!("{} at image {index}", labels[index]);
-            return Err(Error::invalid("labels", format!("0 to {}", CLASSES - 1), got, "check the labels"));
-        }
+        check_labels(&labels, |got, expected| Error::invalid("labels", expected, got, "check the labels"))?;
         Ok(Self { count, side, channels, pixels, labels })
     }
 
@@ -52,36 +49,6 @@ impl Images {
         indices.iter().for_each(|&index| pixels.extend_from_slice(self.image(index)));
         let labels = indices.iter().map(|&index| self.labels[index]).collect();
         Self { count: indices.len(), pixels, labels, ..*self }
-    }
-
-    /// Two sets of images: the first so many of the given order, and the others.
-    ///
-    /// The paper's 50,000 and 10,000 images of MNIST are such a split of the official 60,000 training images, with an
-    /// order that a fixed seed gives.
-    ///
-    /// ```
-    /// use nkn::{Images, seed::Seed};
-    ///
-    /// let six = Images::new(1, 1, vec![0, 10, 20, 30, 40, 50], vec![0, 1, 2, 3, 4, 5])?;
-    /// let order = Seed::new(0).derive("split", 0).permutation(six.count);
-    /// let (training, testing) = six.split(&order, 5)?;
-    /// assert_eq!((training.count, testing.count), (5, 1));
-    /// assert_eq!(usize::from(testing.labels[0]), order[5]);
-    /// # Ok::<(), nkn::Error>(())
-    /// ```
-    pub fn split(&self, order: &[usize], first: usize) -> Result<(Self, Self)> {
-        let mut seen = vec![false; self.count];
-        let all_once = order.iter().all(|&index| seen.get_mut(index).is_some_and(|s| !std::mem::replace(s, true)));
-        if !all_once || order.len() != self.count {
-            let expected = format!("a permutation of the {} images", self.count);
-            let got = format!("{} numbers, not each image once", order.len());
-            return Err(Error::invalid("order of a split", expected, got, "use Seed::permutation(count)"));
-        }
-        let Some((training, testing)) = order.split_at_checked(first) else {
-            let expected = format!("at most {} images", self.count);
-            return Err(Error::invalid("first part of a split", expected, first, "choose a smaller part"));
-        };
-        Ok((self.select(training), self.select(testing)))
     }
 
     /// The pixels of one image, channels x side x side.
@@ -98,7 +65,7 @@ impl Images {
     /// # Panics
     /// When there is no image of such a number, or the resampler is for images of another side.
     pub fn values(&self, indices: &[usize], resampler: &Resampler) -> Vec<f32> {
-        assert_eq!(self.side, resampler.from_side(), "a resampler for images of another side");
+        assert_eq!(self.side, resampler.from, "a resampler for images of another side");
         let pixels = indices.iter().flat_map(|&index| self.image(index));
         let values: Vec<f32> = pixels.map(|&pixel| f32::from(pixel) / 255.0).collect();
         resampler.apply(&values)
@@ -109,9 +76,12 @@ impl Images {
     }
 }
 
-/// The place of the first label that is no class.
-pub(crate) fn first_bad_label(labels: &[u8]) -> Option<usize> {
-    labels.iter().position(|&label| usize::from(label) >= CLASSES)
+/// Refuses a label that is no class; `error` makes the message of what is wrong and what was expected.
+pub(crate) fn check_labels(labels: &[u8], error: impl FnOnce(String, String) -> Error) -> Result<()> {
+    match labels.iter().position(|&label| usize::from(label) >= CLASSES) {
+        Some(index) => Err(error(format!("label {index} is {}", labels[index]), format!("0 to {}", CLASSES - 1))),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -135,11 +105,11 @@ mod tests {
     }
 
     #[test]
-    fn splits_hold_every_image_once() {
+    fn the_parts_of_a_permutation_hold_every_image_once() {
         let count = 60;
         let all = Images::new(1, 1, (0..count).collect(), (0..count).map(|i| i % 10).collect()).unwrap();
         let order = Seed::new(0).permutation(60);
-        let (training, testing) = all.split(&order, 50).unwrap();
+        let (training, testing) = (all.select(&order[..50]), all.select(&order[50..]));
         assert_eq!((training.count, testing.count), (50, 10));
         let mut pixels = [training.pixels, testing.pixels].concat();
         assert!(pixels.iter().zip(&order).all(|(&pixel, &index)| usize::from(pixel) == index));
@@ -148,13 +118,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_split_is_refused() {
-        for (order, first) in [(vec![0, 1], 1), (vec![0, 1, 1], 1), (vec![0, 1, 3], 1), (vec![0, 1, 2, 2], 1)] {
-            let message = three().split(&order, first).unwrap_err().to_string();
-            assert!(message.contains("permutation of the 3 images"), "{message}");
-        }
-        let message = three().split(&[2, 1, 0], 4).unwrap_err().to_string();
-        assert!(message.contains("at most 3"), "{message}");
+    fn selecting_twice_is_selecting_what_was_selected() {
+        let all = Images::new(2, 3, (0..120).collect(), (0..10).collect()).unwrap();
+        let (first, second) = ([9, 0, 4, 4, 7], [4, 1, 0]);
+        let once: Vec<usize> = second.iter().map(|&index| first[index]).collect();
+        assert_eq!(all.select(&first).select(&second), all.select(&once));
+        assert_eq!(all.select(&[3]).image(0), all.image(3));
     }
 
     #[test]
@@ -162,7 +131,7 @@ mod tests {
         let message = Images::new(2, 1, vec![0; 9], vec![1, 2]).unwrap_err().to_string();
         assert!(message.contains("2 images of 1 x 2 x 2") && message.contains("9 values"), "{message}");
         let message = Images::new(1, 1, vec![0; 3], vec![1, 2, 10]).unwrap_err().to_string();
-        assert!(message.contains("10 at image 2"), "{message}");
+        assert!(message.contains("label 2 is 10"), "{message}");
     }
 
     #[test]

@@ -18,7 +18,8 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resampler {
-    from: usize,
+    /// The side of the images that come in.
+    pub(super) from: usize,
     /// For each pixel along a side of the result.
     taps: Vec<Tap>,
 }
@@ -41,16 +42,6 @@ impl Resampler {
             }
         }
         Ok(Self { from, taps: (0..to).map(|pixel| Tap::new(pixel, from, to)).collect() })
-    }
-
-    /// The side of the images that come in.
-    pub fn from_side(&self) -> usize {
-        self.from
-    }
-
-    /// The side of the images that go out.
-    pub fn to_side(&self) -> usize {
-        self.taps.len()
     }
 
     /// Resamples any number of planes, one after the other.

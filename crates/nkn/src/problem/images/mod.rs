@@ -17,4 +17,11 @@ pub use idx::read_idx;
 pub use load::{ImageData, load};
 pub use table::ImageSet;
 
-use crate::field::images::{CLASSES, Images, first_bad_label};
+use crate::field::images::{Images, check_labels};
+use crate::{Error, Result};
+use std::path::Path;
+
+/// Refuses labels of a file that are no classes.
+fn check_labels_of(path: &Path, labels: &[u8], hint: &str) -> Result<()> {
+    check_labels(labels, |got, expected| Error::file(path, format!("{got}, expected {expected}"), hint))
+}

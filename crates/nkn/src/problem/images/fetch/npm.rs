@@ -85,7 +85,8 @@ fn bytes(folder: &Path) -> u64 {
 /// empty.
 pub(super) struct Workspace {
     folder: PathBuf,
-    path: PathBuf,
+    /// Where it is, an absolute path.
+    pub(super) path: PathBuf,
     /// Held, so that two runs do not work in one folder; the system releases it even after a kill.
     _lock: File,
 }
@@ -106,11 +107,6 @@ impl Workspace {
         }
         fs::create_dir(&path).map_err(Error::io(&path, "make the folder"))?;
         Ok(Self { folder: folder.to_owned(), path, _lock: lock })
-    }
-
-    /// Where it is, an absolute path.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 }
 

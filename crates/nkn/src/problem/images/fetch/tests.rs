@@ -1,7 +1,7 @@
 //! Small sets, a server on this machine, and scripts that stand for npm.
 
 use super::*;
-use crate::problem::images::cifar_png::png_from_records;
+use crate::problem::images::cifar_png::tests::png_from_records;
 use crate::problem::images::read_idx;
 use flate2::{Compression, write::GzEncoder};
 use std::collections::HashMap;
@@ -427,10 +427,10 @@ fn a_killed_run_is_cleared_and_a_running_one_is_left_alone() {
     fs::create_dir_all(&left).unwrap();
     fs::write(left.join("small-images-idx3-ubyte"), b"half").unwrap();
     let running = Workspace::new(&fixture.folder).unwrap();
-    assert_eq!(fs::read_dir(running.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(&running.path).unwrap().count(), 0);
     let message = fixture.prepare(&fixture.mirror(), &broken()).unwrap_err().to_string();
     assert!(message.contains("another run is fetching files into this folder"), "{message}");
-    assert!(running.path().exists());
+    assert!(running.path.exists());
     drop(running);
     fixture.prepare(&fixture.mirror(), &broken()).unwrap();
     fixture.assert_complete(&[]);
