@@ -252,6 +252,11 @@ where
         self.set("model.radius", radius)
     }
 
+    /// So many nearest nodes in place of a radius: it follows the density of scattered points.
+    pub fn neighbours(self, count: usize) -> Self {
+        self.set("model.neighbours", count)
+    }
+
     /// The rule that turns the integral into a sum.
     pub fn quadrature(self, rule: Quadrature) -> Self {
         self.set("model.quadrature", rule)
