@@ -122,9 +122,12 @@ impl Progress {
                 }
             }
             Event::Step { state, steps } => self.step(state.epoch, state.step, *steps),
-            Event::Epoch { loss, test, .. } => {
-                let test = test.map_or(String::new(), |error| format!("  test error {error:.2e}"));
-                self.message = format!("loss {loss:.3e}{test}");
+            Event::Epoch { loss, validation, test, .. } => {
+                let named = |name: &str, error: &Option<f64>| {
+                    error.map_or(String::new(), |error| format!("  {name} error {error:.2e}"))
+                };
+                let (validation, test) = (named("validation", validation), named("test", test));
+                self.message = format!("loss {loss:.3e}{validation}{test}");
             }
             Event::Finished { result, .. } => {
                 if self.json {

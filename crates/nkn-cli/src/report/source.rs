@@ -2,6 +2,7 @@
 //!
 //! All that the report knows of the library is here; the sections know plain numbers only.
 
+use super::choices::Choice;
 use super::confusion::Answers;
 use super::curves::{Curve, Line};
 use super::errors::{ErrorRow, Errors};
@@ -14,6 +15,7 @@ use super::text::{rate, scientific, size};
 use super::{FieldComparison, Report, render};
 use anyhow::{Context, Result, ensure};
 use nkn::analysis::{Elliptic, LoadSpan, QUICK_LIMIT, Stability, effective_green};
+use nkn::auto::Record;
 use nkn::domain::Domain;
 use nkn::field::images::Resampler;
 use nkn::field::{Samples, relative_l2};
@@ -22,7 +24,7 @@ use nkn::model::{Block, Kind, Model, Predicting};
 use nkn::problem::poisson;
 use nkn::run::{Data, Problem, RunConfig, RunFolder, RunResults};
 use nkn::task::{ImageSplits, Mistake, TestSet, image_measure, mistakes};
-use nkn::train::{LossKind, Measure};
+use nkn::train::{DepthResult, Keep, LossKind, Measure};
 use std::path::{Path, PathBuf};
 
 /// The largest number of nodes along a side at which a report shows fields; `nkn eval` has no limit.
@@ -71,6 +73,7 @@ fn of(folder: &RunFolder) -> Result<Report> {
         facts: facts(folder, &config, &data, &results),
         curves: curves(folder, &config, &models)?,
         spectra: spectra(&models, &data)?,
+        choices: choices(folder)?,
         notes: notes(&config, &data),
         ..Report::default()
     };
@@ -87,13 +90,19 @@ fn of(folder: &RunFolder) -> Result<Report> {
 
 /// What the last depth reaches, in a sentence.
 fn summary(config: &RunConfig, results: &RunResults) -> Option<String> {
-    let last = results.depths.last()?;
+    // Of a run with validation samples the best depth is its network, of others the last.
+    let error = |result: &&DepthResult| result.get("validation", "relative_l2").unwrap_or(f64::INFINITY);
+    let last = match config.train.keep {
+        Keep::Validation => results.depths.iter().min_by(|a, b| error(a).total_cmp(&error(b)))?,
+        _ => results.depths.last()?,
+    };
     Some(if config.data.problem.is_images() {
         let measure = last.measures.iter().find(|m| m.resolution == results.resolution)?;
         let (wrong, size) = (rate(measure.value), size(measure.resolution));
         format!("Of the {} images of {size} pixels, {wrong} are taken for another class.", measure.split)
     } else {
-        let test = last.get("test", "relative_l2").map(|error| ("test", error));
+        let followed = |set: &'static str| Some((set, last.get(set, "relative_l2")?));
+        let test = followed("test").or_else(|| followed("validation"));
         let (set, error) = test.or_else(|| Some(("training", last.get("train", "relative_l2")?)))?;
         let (depth, error) = (last.depth, scientific(error));
         format!("At depth {depth} the network predicts the {set} functions with a mean relative L² error of {error}.")
@@ -315,12 +324,19 @@ pub fn row(depth: usize, measure: &Measure) -> ErrorRow {
     }
 }
 
+fn choices(folder: &RunFolder) -> Result<Vec<Choice>> {
+    let record = Record::read(folder.path())?;
+    let own = record.into_iter().flat_map(|record| record.choices);
+    Ok(own.map(|choice| Choice { what: choice.what, chosen: choice.chosen, why: choice.why }).collect())
+}
+
 fn notes(config: &RunConfig, data: &Data) -> Vec<String> {
     let mut notes = Vec::new();
     if matches!(data, Data::Functions { .. }) {
-        let words = "Errors are means over the samples of ‖û − u‖ / ‖u‖ on physical values; the weights are those with \
-            the lowest training error.";
-        notes.push(words.to_owned());
+        let kept =
+            if config.train.keep == Keep::Validation { "error on the validation samples" } else { "training error" };
+        let words = "Errors are means over the samples of ‖û − u‖ / ‖u‖ on physical values; the weights are those with";
+        notes.push(format!("{words} the lowest {kept}."));
     }
     if config.model.uses_kernel() && unknowns(&config.model, data) > QUICK_LIMIT {
         notes.push("The operator is too large for its spectrum to be computed here: see `nkn spectrum`.".into());

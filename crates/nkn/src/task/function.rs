@@ -10,6 +10,7 @@ use crate::seed::{Seed, uniform};
 use crate::train::{Augment, LossKind, Measure, Place, Task, TrainConfig};
 use crate::{Error, Result};
 use burn::tensor::{DType, Tensor, TensorData};
+use std::borrow::Cow;
 
 /// Samples per batch of an evaluation: bounds its memory.
 const PIECE: usize = 128;
@@ -21,7 +22,10 @@ const TINY: f64 = 1e-30;
 pub(crate) struct FunctionTask<'a> {
     model: &'a ModelConfig,
     config: &'a TrainConfig,
-    train: &'a Samples,
+    /// What is learned from.
+    train: Cow<'a, Samples>,
+    /// What is split off from it to be followed.
+    validation: Option<Samples>,
     test: Option<&'a Samples>,
     device: Device,
     normalisers: Normalisers,
@@ -36,6 +40,7 @@ struct AtDepth {
     /// The whole set as one batch, where every step sees it.
     fixed: Option<FunctionBatch>,
     train: Evaluation,
+    validation: Option<Evaluation>,
     test: Option<Evaluation>,
 }
 
@@ -66,8 +71,9 @@ impl<'a> FunctionTask<'a> {
         if config.loss == LossKind::RelativeL2 {
             train.check_trainable()?;
         }
-        let normalisers = Normalisers::fit(model, train)?;
-        Ok(Self { model, config, train, test, device, normalisers, depth: None })
+        let (train, validation) = split(train, config)?;
+        let normalisers = Normalisers::fit(model, &train)?;
+        Ok(Self { model, config, train, validation, test, device, normalisers, depth: None })
     }
 
     fn options(&self, depth: usize, training: bool) -> BatchOptions {
@@ -121,6 +127,20 @@ impl<'a> FunctionTask<'a> {
         (0..self.count()).map(|_| Symmetry(uniform(&mut rng, 0.0, 8.0) as u8 % 8)).collect()
     }
 
+    /// The measures of samples, if there are such.
+    fn followed(
+        &self,
+        split: &str,
+        samples: Option<&Samples>,
+        prepared: Option<&Evaluation>,
+        model: &Model,
+    ) -> Result<Vec<Measure>> {
+        match (samples, prepared) {
+            (Some(samples), Some(prepared)) => self.measures_of(split, samples, prepared, model),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     fn measures_of(
         &self,
         split: &str,
@@ -131,6 +151,23 @@ impl<'a> FunctionTask<'a> {
         let prediction = evaluation.predict(self.model, &model.parameters)?;
         Ok(function_measures(split, samples, &prediction, &evaluation.truth))
     }
+}
+
+/// The training samples without those that are split off for validation, and these. Which ones is a matter of the seed.
+fn split<'a>(samples: &'a Samples, config: &TrainConfig) -> Result<(Cow<'a, Samples>, Option<Samples>)> {
+    let (count, wanted) = (samples.count(), config.validation);
+    if wanted == 0 {
+        return Ok((Cow::Borrowed(samples), None));
+    }
+    if wanted >= count {
+        let expected = format!("fewer than the {count} training samples");
+        return Err(Error::invalid("train.validation", expected, wanted, "leave some samples to learn from"));
+    }
+    let mut order = Seed::new(config.seed).derive("validation", 0).permutation(count);
+    let mut own = order.split_off(count - wanted);
+    order.sort_unstable();
+    own.sort_unstable();
+    Ok((Cow::Owned(samples.select(&order)), Some(samples.select(&own))))
 }
 
 /// The mean relative error and the mean of its square, over the samples that are not zero everywhere.
@@ -173,7 +210,7 @@ impl Task for FunctionTask<'_> {
         let options = self.options(depth, true);
         let is_fixed = self.is_full_batch() && self.config.augment == Augment::None;
         let geometry = Geometry::new(self.model, &self.normalisers, self.train.domain(), None)?;
-        let fixed = is_fixed.then(|| self.prepare(&geometry, &options, self.train)).transpose()?;
+        let fixed = is_fixed.then(|| self.prepare(&geometry, &options, &self.train)).transpose()?;
         let dim = self.train.domain().dim();
         let work = match &fixed {
             Some(batch) => Work::of(self.model, dim, &batch.inputs, &options)?,
@@ -185,8 +222,9 @@ impl Task for FunctionTask<'_> {
         };
         let evaluation =
             |samples: &Samples| Evaluation::new(self.model, &self.normalisers, samples, self.options(depth, false));
+        let validation = self.validation.as_ref().map(evaluation).transpose()?;
         let test = self.test.map(evaluation).transpose()?;
-        self.depth = Some(AtDepth { fixed, train: evaluation(self.train)?, test, options, geometry });
+        self.depth = Some(AtDepth { fixed, train: evaluation(&self.train)?, validation, test, options, geometry });
         Ok(work)
     }
 
@@ -223,18 +261,23 @@ impl Task for FunctionTask<'_> {
     }
 
     fn training_error(&self, model: &Model) -> Result<Vec<Measure>> {
-        self.measures_of("train", self.train, &self.at_depth().train, model)
+        self.measures_of("train", &self.train, &self.at_depth().train, model)
     }
 
     fn test(&self, model: &Model) -> Result<Option<Measure>> {
-        Ok(self.measures(model)?.into_iter().next())
+        Ok(self.followed("test", self.test, self.at_depth().test.as_ref(), model)?.into_iter().next())
+    }
+
+    fn validation(&self, model: &Model) -> Result<Option<Measure>> {
+        let prepared = self.at_depth().validation.as_ref();
+        Ok(self.followed("validation", self.validation.as_ref(), prepared, model)?.into_iter().next())
     }
 
     fn measures(&self, model: &Model) -> Result<Vec<Measure>> {
-        match (self.test, &self.at_depth().test) {
-            (Some(samples), Some(test)) => self.measures_of("test", samples, test, model),
-            _ => Ok(Vec::new()),
-        }
+        let AtDepth { validation, test, .. } = self.at_depth();
+        let mut all = self.followed("validation", self.validation.as_ref(), validation.as_ref(), model)?;
+        all.extend(self.followed("test", self.test, test.as_ref(), model)?);
+        Ok(all)
     }
 
     fn model(&self, depth: usize, parameters: Parameters, averages: Averages) -> Model {

@@ -22,7 +22,7 @@ pub struct State {
     pub(crate) averages: Averages,
     /// The optimiser's moments.
     pub optimiser: Optimiser,
-    /// The weights with the lowest training loss at this depth, and that loss.
+    /// The weights with the lowest training loss (or validation error) at this depth, and that loss.
     pub best: Parameters,
     /// The averages that belong to them.
     pub(crate) best_averages: Averages,
@@ -162,6 +162,8 @@ pub enum Event<'a> {
         state: &'a State,
         /// Mean loss of its steps.
         loss: f64,
+        /// The newest validation error.
+        validation: Option<f64>,
         /// The newest test error.
         test: Option<f64>,
     },
