@@ -185,7 +185,9 @@ impl Auto {
 }
 
 fn refuse_occupied(root: &Path) -> Result<()> {
-    if root.exists() && std::fs::read_dir(root).map_err(Error::io(root, "read"))?.next().is_some() {
+    let is_own = |entry: &std::fs::DirEntry| entry.file_name() != "fit.json.tmp";
+    if root.exists() && std::fs::read_dir(root).map_err(Error::io(root, "read"))?.flatten().any(|entry| is_own(&entry))
+    {
         let hint = "continue it with --resume, replace it with --force, or choose another place with --out";
         return Err(Error::file(root, "exists already", hint));
     }
