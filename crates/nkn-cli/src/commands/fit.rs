@@ -8,6 +8,7 @@ use nkn::auto::{Auto, Fitted, Record, Wanted};
 use nkn::run::{Data, DataConfig, Problem};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
 
 /// Options of `nkn fit`.
 #[derive(Args)]
@@ -67,24 +68,32 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         remove(&root)?;
     }
     stop_on_ctrl_c()?;
-    let mut progress = Progress::new(global);
-    let json = global.json;
-    let auto =
-        Auto::new().minutes(options.minutes).kind(options.kind).seed(options.seed).device(global.device).data(config);
-    let auto = auto.stop_when(should_stop).observe(move |event| progress.show(event)).tell(move |choice| {
-        if json {
-            println!("{}", serde_json::to_string(choice).unwrap_or_default());
-        } else {
-            println!("{choice}");
-        }
-    });
+    let progress = Arc::new(Mutex::new(Progress::new(global)));
+    let shown = |progress: &Arc<Mutex<Progress>>| {
+        let progress = progress.clone();
+        move |show: &mut dyn FnMut(&mut Progress)| show(&mut progress.lock().unwrap_or_else(|p| p.into_inner()))
+    };
+    let (events, choices, json) = (shown(&progress), shown(&progress), global.json);
+    let auto = Auto::new()
+        .minutes(options.minutes)
+        .kind(options.kind)
+        .seed(options.seed)
+        .device(global.device)
+        .data(config)
+        .stop_when(should_stop)
+        .observe(move |event| events(&mut |progress| progress.show(event)))
+        .tell(move |choice| {
+            let line = if json { serde_json::to_string(choice).unwrap_or_default() } else { choice.to_string() };
+            choices(&mut |progress| progress.print(&line));
+        });
     let auto = if options.resume { auto.resume(&root) } else { auto.run(&root) };
     let fitted = match &test {
         Some(test) => auto.fit_tested(&train, test),
         None => auto.fit(&train),
     };
+    shown(&progress)(&mut |progress| progress.finish());
     match fitted {
-        Ok(fitted) => finish(&root, &fitted, json),
+        Ok(fitted) => finish(&root, &fitted, global.json),
         Err(nkn::Error::Stopped) => {
             eprintln!("interrupted; run the same command with --resume to go on in {}", root.display());
             Ok(ExitCode::from(130))

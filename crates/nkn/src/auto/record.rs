@@ -139,7 +139,7 @@ impl Candidate {
 
     /// Beyond so many epochs a Fourier operator only learns its samples by heart.
     fn fourier(&self, price: Price, seconds: f64) -> Vec<Rung> {
-        const EPOCHS: usize = 500;
+        const EPOCHS: usize = 1500;
         let mut rungs = single(price, seconds, self.deepest);
         rungs[0].steps = rungs[0].steps.min(EPOCHS * self.steps_per_epoch);
         rungs
