@@ -67,6 +67,7 @@ pub(super) fn design(kind: Kind, facts: &Facts, validation: usize, seed: u64) ->
         seed,
         ..TrainConfig::default()
     };
+    train.vectors.clone_from(&facts.vectors);
     if facts.zero_outputs > 0 {
         train.loss = LossKind::Mse;
         let why = format!("{} samples have an output of zero, whose relative error has no meaning", facts.zero_outputs);

@@ -75,6 +75,8 @@ pub struct Facts {
     pub zero_outputs: usize,
     /// The error of the best straight linear map on samples that it has not seen.
     pub linear: Option<f64>,
+    /// Pairs of inputs that are called like the components of a vector: `g_x` and `g_y`.
+    pub vectors: Vec<[String; 2]>,
     /// Whether turned and mirrored samples look like the samples; nothing where that cannot be said.
     pub symmetric: Option<bool>,
 }
@@ -96,6 +98,7 @@ impl Facts {
         }
         let squares: f64 = output.iter().map(|u| u * u).sum();
         let per_sample = output.len() / samples.count();
+        let vectors = vectors(&inputs);
         Ok(Self {
             samples: samples.count(),
             nodes: samples.nodes(),
@@ -106,7 +109,8 @@ impl Facts {
             output_size: (squares / output.len() as f64).sqrt(),
             zero_outputs: output.chunks_exact(per_sample).filter(|u| u.iter().all(|&u| u == 0.0)).count(),
             linear: linear_error(samples)?,
-            symmetric: is_symmetric(samples, Seed::new(seed))?,
+            symmetric: is_symmetric(samples, &vectors, Seed::new(seed))?,
+            vectors,
         })
     }
 
@@ -125,6 +129,16 @@ impl Facts {
     pub fn varying(&self) -> impl Iterator<Item = &InputFacts> {
         self.inputs.iter().filter(|input| !input.is_constant())
     }
+}
+
+/// By their names alone: whether they behave as such is asked with the symmetries.
+fn vectors(inputs: &[InputFacts]) -> Vec<[String; 2]> {
+    let has = |name: &String| inputs.iter().any(|input| input.name == *name && !input.is_constant());
+    let pair = |input: &InputFacts| {
+        let stem = input.name.strip_suffix("_x")?;
+        Some([input.name.clone(), format!("{stem}_y")]).filter(|pair| pair.iter().all(has))
+    };
+    inputs.iter().filter_map(pair).collect()
 }
 
 fn input(name: &str, values: &[f64], shape: Option<&[usize]>) -> InputFacts {

@@ -15,8 +15,8 @@ const BLOCKS: usize = 4;
 const MOTIONS: usize = 199;
 const CLOSER: usize = 196;
 
-/// Whether the samples look symmetric; nothing where there is no square or too few samples.
-pub(super) fn is_symmetric(samples: &Samples, seed: Seed) -> Result<Option<bool>> {
+/// Whether the samples look symmetric, with pairs of fields that turn as the components of vectors; nothing where there is no square or too few samples.
+pub(super) fn is_symmetric(samples: &Samples, vectors: &[[String; 2]], seed: Seed) -> Result<Option<bool>> {
     if samples.count() < LEAST || check_square(samples.domain()).is_err() {
         return Ok(None);
     }
@@ -28,7 +28,7 @@ pub(super) fn is_symmetric(samples: &Samples, seed: Seed) -> Result<Option<bool>
     let samples = samples.select(&(0..count).collect::<Vec<_>>());
     // features[symmetry][sample]
     let features = (0..8)
-        .map(|symmetry| features(&moved(&samples, &vec![Symmetry(symmetry); count], &[])?, side))
+        .map(|symmetry| features(&moved(&samples, &vec![Symmetry(symmetry); count], vectors)?, side))
         .collect::<Result<Vec<_>>>()?;
     let length = features[0][0].len();
     let all = (8 * count) as f64;
@@ -131,17 +131,17 @@ mod tests {
     fn a_preferred_direction_is_seen() {
         let seed = Seed::new(1);
         let round = [(0, 0), (0, 1), (1, 0), (0, -1), (-1, 0)];
-        assert_eq!(is_symmetric(&samples(60, &round), seed).unwrap(), Some(true));
+        assert_eq!(is_symmetric(&samples(60, &round), &[], seed).unwrap(), Some(true));
         for wind in [(0, 1), (1, 0), (1, 1)] {
-            assert_eq!(is_symmetric(&samples(60, &[(0, 0), wind]), seed).unwrap(), Some(false), "{wind:?}");
+            assert_eq!(is_symmetric(&samples(60, &[(0, 0), wind]), &[], seed).unwrap(), Some(false), "{wind:?}");
         }
     }
 
     #[test]
     fn what_cannot_be_said() {
-        assert_eq!(is_symmetric(&samples(5, &[(0, 0)]), Seed::new(1)).unwrap(), None);
+        assert_eq!(is_symmetric(&samples(5, &[(0, 0)]), &[], Seed::new(1)).unwrap(), None);
         let line = Samples::on(Grid::unit(&[9]).unwrap()).input("f", vec![1.0; 9 * 20]).unwrap();
-        assert_eq!(is_symmetric(&line.output("u", vec![1.0; 180]).unwrap(), Seed::new(1)).unwrap(), None);
+        assert_eq!(is_symmetric(&line.output("u", vec![1.0; 180]).unwrap(), &[], Seed::new(1)).unwrap(), None);
     }
 
     #[test]

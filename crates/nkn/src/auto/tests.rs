@@ -126,6 +126,13 @@ fn darcy_flow_is_seen_as_it_is() {
     assert_eq!((facts.symmetric, facts.inputs[0].distinct, facts.inputs[0].jumps()), (Some(true), Some(2), true));
     assert!(facts.linear.unwrap() > 0.05, "{:?}", facts.linear);
     assert!(description(&facts).why.contains("2 values, jumps"));
+    // The gradient of the smoothed coefficient is a vector; as two numbers it would prefer directions.
+    let whole = Facts::of(&samples, 0).unwrap();
+    assert_eq!(
+        (whole.vectors.as_slice(), whole.symmetric),
+        ([["b_eps_x".to_string(), "b_eps_y".into()]].as_slice(), Some(true))
+    );
+    assert_eq!(super::symmetric::is_symmetric(&samples, &[], Seed::new(0)).unwrap(), Some(false));
     let (kinds, _) = kinds(Wanted::Auto, &facts).unwrap();
     assert_eq!(kinds.len(), 2);
 }

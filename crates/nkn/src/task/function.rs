@@ -333,6 +333,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn validation_samples_are_others_and_a_matter_of_the_seed() {
+        let samples = crate::problem::poisson::generate(Seed::new(0), 0, 10, 5).unwrap();
+        let parts = |seed: u64, validation: usize| {
+            let config = TrainConfig { seed, validation, ..TrainConfig::default() };
+            split(&samples, &config).map(|(train, own)| (train.into_owned(), own))
+        };
+        let (train, own) = parts(0, 3).unwrap();
+        let own = own.unwrap();
+        assert_eq!((train.count(), own.count()), (7, 3));
+        let rows = |samples: &Samples| -> Vec<Vec<u64>> {
+            let values = &samples.fields()[0].values;
+            values.chunks(5).map(|row| row.iter().map(|v| v.to_bits()).collect()).collect()
+        };
+        let mut all = [rows(&train), rows(&own)].concat();
+        let mut expected = rows(&samples);
+        all.sort();
+        expected.sort();
+        assert_eq!(all, expected);
+        assert_eq!(parts(0, 3).unwrap().1, Some(own.clone()));
+        assert_ne!(parts(1, 3).unwrap().1, Some(own));
+        assert_eq!(parts(0, 0).unwrap(), (samples.clone(), None));
+        assert!(parts(0, 10).unwrap_err().to_string().contains("fewer than the 10 training samples"));
+    }
+
+    #[test]
     fn losses_by_hand() {
         let device = Device::Cpu.burn();
         let prediction = Tensor::<2>::from_data([[1.0, 1.0], [0.0, 3.0]], &device);

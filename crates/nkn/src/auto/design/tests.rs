@@ -17,6 +17,7 @@ fn darcy() -> Facts {
         output_size: 6e-3,
         zero_outputs: 0,
         linear: Some(0.2),
+        vectors: Vec::new(),
         symmetric: Some(true),
     }
 }
