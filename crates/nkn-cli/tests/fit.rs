@@ -1,4 +1,5 @@
-//! `nkn fit` as a user meets it: choices with reasons, a configuration that repeats the result, interruptions, wrong inputs.
+//! `nkn fit` as a user meets it: choices with reasons, a configuration that repeats the result, interruptions, wrong
+//! inputs.
 
 use assert_cmd::Command;
 use std::fs;

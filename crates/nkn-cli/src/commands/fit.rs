@@ -59,7 +59,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     for name in &options.outputs {
         ensure!(
             train.output_name() == Some(name),
-            "--outputs: expected an output of {}, which has {:?}, got {name:?}\n  hint: leave it out to learn what is there",
+            "--outputs: expected an output of {}, which has {:?}, got {name:?}\n  hint: leave it out",
             options.train.display(),
             train.output_name().unwrap_or_default()
         );

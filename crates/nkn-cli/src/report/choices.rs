@@ -19,7 +19,7 @@ pub fn table(choices: &[Choice]) -> String {
         @if !choices.is_empty() {
             table {
                 thead { tr { th { "what" } th { "chosen" } th { "why" } } }
-                tbody { @for choice in choices { tr { td { (choice.what) } td { (choice.chosen) } td { (choice.why) } } } }
+                tbody { @for Choice { what, chosen, why } in choices { tr { td { (what) } td { (chosen) } td { (why) } } } }
             }
         }
     }

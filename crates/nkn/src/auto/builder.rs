@@ -106,7 +106,8 @@ impl Auto {
         self
     }
 
-    /// Continues in a run's folder with what was chosen there; begins if there is none. Minutes, kind and seed are those of the beginning.
+    /// Continues in a run's folder with what was chosen there; begins if there is none. Minutes, kind and seed are
+    /// those of the beginning.
     pub fn resume(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some((folder.into(), true));
         self

@@ -3,8 +3,8 @@
 use crate::train::{PerDepth, TrainConfig};
 use serde::{Deserialize, Serialize};
 
-/// The depths of a ladder, and how many steps each gets relative to the first: a deeper network starts from the shallower one's weights but has
-/// more to gain.
+/// The depths of a ladder, and how many steps each gets relative to the first: a deeper network starts from the
+/// shallower one's weights but has more to gain.
 const RUNGS: [(usize, f64); 5] = [(1, 1.0), (2, 1.0), (4, 1.5), (8, 2.0), (16, 3.5)];
 /// A depth with fewer steps than this, times its share, does not pay.
 const LEAST: f64 = 80.0;
@@ -43,7 +43,8 @@ pub(super) struct Rung {
     pub steps: usize,
 }
 
-/// The ladder from `above` (0: from the start) to at most `deepest` that fills the time: the longest in which every depth gets its steps.
+/// The ladder from `above` (0: from the start) to at most `deepest` that fills the time: the longest in which every
+/// depth gets its steps.
 pub(super) fn ladder(price: Price, seconds: f64, above: usize, deepest: usize) -> Vec<Rung> {
     let possible: Vec<(usize, f64)> =
         RUNGS.into_iter().filter(|&(depth, _)| depth > above && depth <= deepest).collect();

@@ -1,5 +1,5 @@
-//! How linear is the map from inputs to output? The best linear map, found by least squares with a small penalty, is asked about samples that it
-//! has not seen. A map that it gets right needs no kernel that sees the inputs.
+//! How linear is the map from inputs to output? The best linear map, found by least squares with a small penalty, is
+//! asked about samples that it has not seen. A map that it gets right needs no kernel that sees the inputs.
 
 use crate::Result;
 use crate::field::{Samples, mean, relative_l2};
@@ -69,7 +69,8 @@ struct Rows {
 }
 
 impl Rows {
-    /// Adds at most `most` numbers per sample; with `centred` samples their mean is subtracted and the deviation of the whole divided by.
+    /// Adds at most `most` numbers per sample; with `centred` samples their mean is subtracted and the deviation of the
+    /// whole divided by.
     fn append(&mut self, values: &[f64], samples: usize, count: usize, most: usize, centred: usize) {
         let width = values.len() / samples;
         let step = width.div_ceil(most.max(1));

@@ -1,7 +1,7 @@
 //! `fit.json` in a run's folder: what was asked, what was chosen and why, and how far it is.
 //!
-//! It is written before the first step of a training and after every decision, each time as a whole. Killed before it is there, a search begins
-//! anew; killed later, it goes on with the choices that stand in it.
+//! It is written before the first step of a training and after every decision, each time as a whole. Killed before it
+//! is there, a search begins anew; killed later, it goes on with the choices that stand in it.
 
 use super::choice::Choice;
 use super::ladder::{Price, Rung, climb, ladder, single};
@@ -125,7 +125,8 @@ impl Candidate {
         RunConfig { train: self.config.train.first_rungs(rungs), ..self.config.clone() }
     }
 
-    /// Plans the rungs after the first `kept` for so many seconds, on a machine that is `slowness` times slower than when it was measured.
+    /// Plans the rungs after the first `kept` for so many seconds, on a machine that is `slowness` times slower than
+    /// when it was measured.
     pub(super) fn plan(&mut self, kept: usize, seconds: f64, slowness: f64) {
         let price = self.price.times(slowness);
         let above = kept.checked_sub(1).map_or(0, |last| self.config.train.depths[last]);

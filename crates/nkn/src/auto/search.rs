@@ -161,7 +161,7 @@ impl Session<'_> {
         let choice = match (blind, sighted) {
             (Some(blind), Some(sighted)) => {
                 let why = format!(
-                    "in trials of the same time: {:.2e} in {} steps with k(x, y), {:.2e} in {} steps when it sees {names}",
+                    "in trials of the same time {:.2e} in {} steps with k(x, y), {:.2e} in {} when it sees {names}",
                     blind.error, blind.steps, sighted.error, sighted.steps
                 );
                 if sighted.error < blind.error {

@@ -1,9 +1,11 @@
-//! From samples to the best network that the time allows: search, train the candidates rung by rung, keep the one with the lowest validation error.
+//! From samples to the best network that the time allows: search, train the candidates rung by rung, keep the one with
+//! the lowest validation error.
 
 use super::choice::Choice;
 use super::record::{Candidate, Record, lowest};
 use crate::device::Device;
 use crate::field::Samples;
+use crate::io::write_atomically;
 use crate::model::{Kind, Model};
 use crate::run::{Data, Existing, RunFolder};
 use crate::train::{DepthResult, Event, Outcome};
@@ -104,9 +106,12 @@ impl Session<'_> {
                 self.record.candidates[index] = candidate;
                 Ok(())
             }
-            Err(Error::NotFinite { what, .. }) if done > 0 => {
-                let depth = candidate.config.train.depths[done];
-                let why = format!("{what} was not finite at depth {depth}");
+            Err(Error::NotFinite { what, .. }) => {
+                let why = format!("{what} was not finite at depth {}", candidate.config.train.depths[done]);
+                if done > 0 {
+                    // The run ends where it was still well, and its configuration says so.
+                    write_atomically(&home.join("config.toml"), candidate.up_to(done).to_toml().as_bytes())?;
+                }
                 self.record.candidates[index].is_done = true;
                 self.decide(Choice::new(format!("{} depth", candidate.kind), "no deeper", why));
                 Ok(())

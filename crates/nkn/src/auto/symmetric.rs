@@ -1,5 +1,6 @@
-//! Do turned and mirrored samples look like the samples? If the law of the samples has the symmetries of the square, a sample moved by a random one
-//! is as good as the sample itself, so no number that is computed from all samples may tell the two apart.
+//! Do turned and mirrored samples look like the samples? If the law of the samples has the symmetries of the square, a
+//! sample moved by a random one is as good as the sample itself, so no number that is computed from all samples may
+//! tell the two apart.
 
 use crate::Result;
 use crate::field::{Samples, Symmetry, check_square, moved};
@@ -15,7 +16,8 @@ const BLOCKS: usize = 4;
 const MOTIONS: usize = 199;
 const CLOSER: usize = 196;
 
-/// Whether the samples look symmetric, with pairs of fields that turn as the components of vectors; nothing where there is no square or too few samples.
+/// Whether the samples look symmetric, with pairs of fields that turn as the components of vectors; nothing where there
+/// is no square or too few samples.
 pub(super) fn is_symmetric(samples: &Samples, vectors: &[[String; 2]], seed: Seed) -> Result<Option<bool>> {
     if samples.count() < LEAST || check_square(samples.domain()).is_err() {
         return Ok(None);
@@ -53,14 +55,16 @@ pub(super) fn is_symmetric(samples: &Samples, vectors: &[[String; 2]], seed: See
     Ok(Some(closer.count() <= CLOSER))
 }
 
-/// Numbers of each sample that a preferred direction changes: averages over blocks, and products of an input with the output some nodes away.
+/// Numbers of each sample that a preferred direction changes: averages over blocks, and products of an input with the
+/// output some nodes away.
 fn features(samples: &Samples, side: usize) -> Result<Vec<Vec<f64>>> {
     let output = samples.output_values()?;
     let nodes = side * side;
     let away = (side / 8).max(1) as isize;
     let mut all = vec![Vec::new(); samples.count()];
     for (sample, own) in all.iter_mut().enumerate() {
-        // Outputs with components stand one after another at a node or not at all: then blocks mix them, in the same way for every sample.
+        // Outputs with components stand one after another at a node or not at all: then blocks mix them, in the same
+        // way for every sample.
         let per_sample = output.len() / samples.count();
         let u = &output[sample * per_sample..][..nodes.min(per_sample)];
         own.extend(blocks(u, side));

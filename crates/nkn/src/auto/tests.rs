@@ -51,7 +51,7 @@ fn a_fit_says_why_and_its_configuration_repeats_it() {
         .depths
         .iter()
         .filter_map(|d| d.get("validation", "relative_l2"))
-        .fold(1.0, f64::min);
+        .fold(f64::INFINITY, f64::min);
     assert_eq!(lowest, fitted.validation);
     // Once more there is nothing to do, and nothing is replaced.
     let done = Auto::new().resume(&run).fit(&samples()).unwrap();
@@ -70,8 +70,7 @@ fn interrupted_again_and_again_it_comes_to_the_same_end() {
     let mut interruptions = 0;
     let fitted = loop {
         let asked = AtomicUsize::new(0);
-        // Late enough for the search, which is not continued but repeated.
-        let limit = 400 + 150 * interruptions;
+        let limit = 20 + 30 * interruptions;
         let stop = move || asked.fetch_add(1, Ordering::Relaxed) > limit;
         match Auto::new().minutes(0.03).kind(Wanted::Nkn).stop_when(stop).resume(&run).fit(&samples()) {
             Err(Error::Stopped) => interruptions += 1,
