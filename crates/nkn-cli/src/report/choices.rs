@@ -19,7 +19,9 @@ pub fn table(choices: &[Choice]) -> String {
         @if !choices.is_empty() {
             table {
                 thead { tr { th { "what" } th { "chosen" } th { "why" } } }
-                tbody { @for Choice { what, chosen, why } in choices { tr { td { (what) } td { (chosen) } td { (why) } } } }
+                tbody { @for Choice { what, chosen, why } in choices {
+                    tr { td { (what) } td { (chosen) } td { (why) } }
+                } }
             }
         }
     }

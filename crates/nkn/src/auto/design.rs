@@ -108,8 +108,8 @@ fn kernel(facts: &Facts, mut model: ModelConfig, mut train: TrainConfig, mut cho
         }
     }
     // A linear map of one field is one integral against a Green's function.
-    let sizes = match (linear, model.fields.len()) {
-        (true, 1) => vec![size(1, &[256, 256]), size(1, &[128, 128]), size(1, &[64, 64])],
+    let sizes = match (linear, facts.channels) {
+        (true, (1, 1)) => vec![size(1, &[256, 256]), size(1, &[128, 128]), size(1, &[64, 64])],
         (true, _) => vec![size(8, &[128, 128]), size(4, &[64, 64])],
         _ => vec![size(32, &[128, 256]), size(16, &[64, 128]), size(8, &[32, 64])],
     };

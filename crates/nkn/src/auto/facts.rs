@@ -69,6 +69,8 @@ pub struct Facts {
     pub spacing: f64,
     /// The input fields.
     pub inputs: Vec<InputFacts>,
+    /// Numbers at a node: of the inputs, and of the outputs.
+    pub channels: (usize, usize),
     /// Root mean square of the output, over all samples and nodes.
     pub output_size: f64,
     /// Samples whose output is zero everywhere.
@@ -98,6 +100,7 @@ impl Facts {
         }
         let squares: f64 = output.iter().map(|u| u * u).sum();
         let per_sample = output.len() / samples.count();
+        let at_once = samples.count() * samples.nodes();
         let vectors = vectors(&inputs);
         Ok(Self {
             samples: samples.count(),
@@ -106,6 +109,7 @@ impl Facts {
             shape,
             spacing,
             inputs,
+            channels: (samples.fields().iter().map(|field| field.values.len() / at_once).sum(), output.len() / at_once),
             output_size: (squares / output.len() as f64).sqrt(),
             zero_outputs: output.chunks_exact(per_sample).filter(|u| u.iter().all(|&u| u == 0.0)).count(),
             linear: linear_error(samples)?,
@@ -193,7 +197,7 @@ mod tests {
         assert_eq!((b.distinct, b.low, b.high, b.jumps(), b.has_few_values()), (Some(2), 3.0, 12.0, true, true));
         assert!(one.is_constant() && facts.varying().count() == 1);
         assert_eq!((facts.zero_outputs, facts.output_size), (1, (12.0f64 / 8.0).sqrt()));
-        assert_eq!((facts.linear, facts.symmetric), (None, None));
+        assert_eq!((facts.linear, facts.symmetric, facts.channels), (None, None, (2, 1)));
     }
 
     #[test]

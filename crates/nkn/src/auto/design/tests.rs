@@ -14,6 +14,7 @@ fn darcy() -> Facts {
         shape: Some(vec![16, 16]),
         spacing: 1.0 / 15.0,
         inputs: vec![field("b", Some(2))],
+        channels: (1, 1),
         output_size: 6e-3,
         zero_outputs: 0,
         linear: Some(0.2),
