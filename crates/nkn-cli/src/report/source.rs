@@ -66,7 +66,8 @@ fn of(folder: &RunFolder) -> Result<Report> {
         }
         _ => String::new(),
     };
-    let deepest = &models[models.len() - 1];
+    // The deepest one, or with validation samples the best.
+    let deepest = &folder.model()?;
     let report = Report {
         title: format!("{}: {network}", config.data.problem.title()),
         summary: summary(&config, &results).unwrap_or_default(),
@@ -79,7 +80,7 @@ fn of(folder: &RunFolder) -> Result<Report> {
     };
     match &data {
         Data::Functions { train, test } => {
-            let errors = errors(&config, &models, train, test.as_ref())?;
+            let errors = errors(&config, &models, &results, train, test.as_ref())?;
             let report = Report { errors, green: green(&config, deepest, train)?, ..report };
             let Some(test) = test else { return Ok(report) };
             Ok(Report { samples: samples(deepest, test)?, fields: fields(&config, deepest, test)?, ..report })
@@ -113,7 +114,9 @@ fn facts(folder: &RunFolder, config: &RunConfig, data: &Data, results: &RunResul
     let samples = match data {
         Data::Functions { train, test } => {
             let test = test.as_ref().map_or(0, Samples::count);
-            format!("{} to train, {test} to test, {} nodes", train.count(), train.nodes())
+            let own = config.train.validation;
+            let validation = if own > 0 { format!(", {own} for validation") } else { String::new() };
+            format!("{} to train{validation}, {test} to test, {} nodes", train.count() - own, train.nodes())
         }
         Data::Images(splits) => format!("{} of {} pixels to train", splits.train.count, size(splits.side)),
     };
@@ -296,13 +299,28 @@ fn spectra(models: &[Model], data: &Data) -> Result<Vec<Spectrum>> {
     models.iter().filter(has_one).map(of).collect()
 }
 
-/// Every depth on the training samples and on the test samples at every resolution.
-fn errors(config: &RunConfig, models: &[Model], train: &Samples, test: Option<&Samples>) -> Result<Errors> {
-    let others = config.data.tests_at(&other_resolutions(config), &|_, _| {})?;
+/// Every depth on the training samples and on the test samples at every resolution. Which of them are for validation is
+/// the training's own matter: those errors are the ones that it has written down.
+fn errors(
+    config: &RunConfig,
+    models: &[Model],
+    results: &RunResults,
+    train: &Samples,
+    test: Option<&Samples>,
+) -> Result<Errors> {
+    let others = match test {
+        Some(_) => config.data.tests_at(&other_resolutions(config), &|_, _| {})?,
+        None => Vec::new(),
+    };
+    let is_split = config.train.validation > 0;
     let tests = test.into_iter().chain(&others).map(|test| ("test", test));
-    let sets: Vec<_> = std::iter::once(("train", train)).chain(tests).collect();
+    let whole = (!is_split).then_some(("train", train));
+    let sets: Vec<_> = whole.into_iter().chain(tests).collect();
     let mut rows = Vec::new();
     for model in models {
+        let own = results.depths.iter().filter(|result| is_split && result.depth == model.depth());
+        let written = own.flat_map(|result| &result.measures).filter(|measure| measure.split != "test");
+        rows.extend(written.map(|measure| row(model.depth(), measure)));
         for &(split, samples) in &sets {
             let measures = model.measures(samples, split, None, &Predicting::default())?;
             rows.extend(measures.iter().map(|measure| row(model.depth(), measure)));

@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn what_is_left_goes_to_deeper_networks_or_to_none() {
         let price = Price { step: 0.1, layer: 0.01 };
-        assert_eq!(depths(&ladder(price, 200.0, 2, 16)), [4, 8]);
+        assert_eq!(depths(&ladder(price, 100.0, 2, 16)), [4, 8]);
         assert!(ladder(price, 1.0, 2, 16).is_empty());
         assert!(ladder(price, 1e6, 16, 16).is_empty());
         assert_eq!(single(price, 14.0, 4), [Rung { depth: 4, steps: 100 }]);

@@ -5,6 +5,7 @@
 use crate::Result;
 use crate::field::{Samples, Symmetry, check_square, moved};
 use crate::seed::{Seed, uniform};
+use std::cmp::Ordering;
 
 /// Fewer samples say nothing.
 const LEAST: usize = 16;
@@ -63,8 +64,7 @@ fn features(samples: &Samples, side: usize) -> Result<Vec<Vec<f64>>> {
     let away = (side / 8).max(1) as isize;
     let mut all = vec![Vec::new(); samples.count()];
     for (sample, own) in all.iter_mut().enumerate() {
-        // Outputs with components stand one after another at a node or not at all: then blocks mix them, in the same
-        // way for every sample.
+        // Of an output with components the first numbers stand for all.
         let per_sample = output.len() / samples.count();
         let u = &output[sample * per_sample..][..nodes.min(per_sample)];
         own.extend(blocks(u, side));
@@ -72,8 +72,14 @@ fn features(samples: &Samples, side: usize) -> Result<Vec<Vec<f64>>> {
             let f = &field.values[sample * field.values.len() / samples.count()..][..nodes];
             own.extend(blocks(f, side));
             let middle = f.iter().sum::<f64>() / nodes as f64;
-            for (down, right) in [(-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)] {
-                own.push(product(f, middle, u, side as isize, (down * away, right * away)));
+            for (down, right) in [(1, 0), (0, 1), (1, 1), (1, -1)] {
+                let shifted = |sign: isize| {
+                    let shift = (sign * down * away, sign * right * away);
+                    product(f, middle, u, side as isize, shift)
+                };
+                let (there, back) = (shifted(1), shifted(-1));
+                // What is the same both ways varies much from sample to sample and would hide what is not.
+                own.extend([there + back, there - back]);
             }
         }
     }
@@ -83,12 +89,18 @@ fn features(samples: &Samples, side: usize) -> Result<Vec<Vec<f64>>> {
 fn blocks(values: &[f64], side: usize) -> Vec<f64> {
     let mut sums = vec![0.0; BLOCKS * BLOCKS];
     for (node, value) in values.iter().enumerate() {
-        // Counted from both ends alike, so that a mirrored field has mirrored blocks.
+        // Counted from both ends alike, without the middle, so that a mirrored field has mirrored blocks.
         let block = |i: usize| {
             let near = i.min(side - 1 - i) * BLOCKS / side;
-            if 2 * i + 1 > side { BLOCKS - 1 - near } else { near }
+            match (2 * i + 1).cmp(&side) {
+                Ordering::Less => Some(near),
+                Ordering::Equal => None,
+                Ordering::Greater => Some(BLOCKS - 1 - near),
+            }
         };
-        sums[block(node / side) * BLOCKS + block(node % side)] += value;
+        if let (Some(down), Some(right)) = (block(node / side), block(node % side)) {
+            sums[down * BLOCKS + right] += value;
+        }
     }
     sums
 }
