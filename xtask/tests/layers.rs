@@ -24,6 +24,7 @@ const LIBRARY: &[&str] = &[
     "problem",
     "run",
     "fit",
+    "auto",
 ];
 
 /// The command.

@@ -41,6 +41,8 @@ enum Command {
     /// Write a data set
     #[command(subcommand)]
     Data(commands::data::Options),
+    /// Fit the best network that the time allows to your samples, without a configuration
+    Fit(commands::fit::Options),
     /// Train what a configuration file describes
     Train(commands::train::Options),
     /// Continue a run at greater depth (shallow-to-deep)
@@ -101,6 +103,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         // Trainings can be stopped, which their code says.
         Command::Quickstart(options) => return commands::quickstart::run(&global, &options),
+        Command::Fit(options) => return commands::fit::run(&global, &options),
         Command::Train(options) => return commands::train::run(&global, &options),
         Command::Deepen(options) => return commands::deepen::run(&global, &options),
         Command::Reproduce(options) => return commands::reproduce::run(&global, &options),

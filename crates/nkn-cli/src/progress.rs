@@ -128,9 +128,12 @@ impl Progress {
                 }
             }
             Event::Step { state, steps } => self.step(state.epoch, state.step, *steps),
-            Event::Epoch { loss, test, .. } => {
-                let test = test.map_or(String::new(), |error| format!("  test error {error:.2e}"));
-                self.message = format!("loss {loss:.3e}{test}");
+            Event::Epoch { loss, validation, test, .. } => {
+                let named = |name: &str, error: &Option<f64>| {
+                    error.map_or(String::new(), |error| format!("  {name} error {error:.2e}"))
+                };
+                let (validation, test) = (named("validation", validation), named("test", test));
+                self.message = format!("loss {loss:.3e}{validation}{test}");
                 self.display.bar.iter().for_each(|bar| bar.set_message(self.message.clone()));
             }
             Event::Finished { result, .. } => {
@@ -164,6 +167,14 @@ impl Progress {
             let step = if steps > 1 { format!("  step {step}/{steps}") } else { String::new() };
             format!("L = {depth}  epoch {epoch}/{epochs}{step}  {message}  {left:.0} s left")
         });
+    }
+
+    /// Prints a line to the standard output, past the bar.
+    pub fn print(&self, line: &str) {
+        match &self.display.bar {
+            Some(bar) => bar.suspend(|| println!("{line}")),
+            None => println!("{line}"),
+        }
     }
 
     /// Removes the bar.

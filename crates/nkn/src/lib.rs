@@ -21,9 +21,10 @@
 //!
 //! [`Samples`] and [`Images`] are what is learned from, [`Nkn`] and its siblings the networks, [`Model`] what comes out. The folders follow the data:
 //! [`domain`] and [`field`] say where functions live and what they are, [`model`] puts the networks together, [`io`] and [`train`] write and teach them,
-//! [`analysis`] looks into them, [`problem`] has the paper's data, and [`run`] does a whole run from a configuration file.
+//! [`analysis`] looks into them, [`problem`] has the paper's data, [`run`] does a whole run from a configuration file, and [`auto`] without one.
 
 pub mod analysis;
+pub mod auto;
 #[cfg(test)]
 mod checks;
 mod convolution;
@@ -45,6 +46,7 @@ pub mod seed;
 pub mod task;
 pub mod train;
 
+pub use auto::Auto;
 pub use device::Device;
 pub use domain::{Domain, Grid, PointCloud, Quadrature};
 pub use error::{Error, Result};

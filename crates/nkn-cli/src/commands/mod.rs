@@ -9,6 +9,7 @@ pub mod bench;
 pub mod data;
 pub mod deepen;
 pub mod eval;
+pub mod fit;
 pub mod predict;
 pub mod quickstart;
 pub mod report;

@@ -5,6 +5,7 @@
 //! figures are inline SVG, with small embedded images for heat maps and photographs, and its colours follow the reader's
 //! light or dark theme. Numbers that are not finite are skipped in figures and written as "not finite" in tables.
 
+mod choices;
 pub(crate) mod color;
 mod confusion;
 pub(crate) mod curves;
@@ -56,6 +57,8 @@ pub struct Report {
     pub spectra: Vec<nkn::analysis::Stability>,
     /// Measurements of the time of a step.
     pub growth: Vec<growth::Growth>,
+    /// What was chosen for a run without settings, and why.
+    pub choices: Vec<choices::Choice>,
     /// Honest remarks, in plain text.
     pub notes: Vec<String>,
 }
@@ -75,6 +78,7 @@ pub fn render(report: &Report) -> String {
         ("Learned kernels", stencils::figure(&report.stencils)),
         ("Spectrum and stability", spectrum::figure(&report.spectra, &palette)),
         ("Growth", growth::figure(&report.growth)),
+        ("Choices", choices::table(&report.choices)),
         ("Notes", notes(&report.notes)),
     ];
     let sections: String = sections.into_iter().map(|(heading, content)| section(heading, content)).collect();

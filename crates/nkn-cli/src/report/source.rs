@@ -2,6 +2,7 @@
 //!
 //! All that is asked of the library is asked here; the sections draw its answers.
 
+use super::choices::Choice;
 use super::confusion::Answers;
 use super::curves::{Curve, Line};
 use super::errors::{ErrorRow, Errors};
@@ -12,6 +13,7 @@ use super::text::{rate, scientific, size};
 use super::{Report, render};
 use anyhow::{Context, Result, ensure};
 use nkn::analysis::{Elliptic, LoadSpan, QUICK_LIMIT, Stability, effective_green};
+use nkn::auto::Record;
 use nkn::domain::Domain;
 use nkn::field::images::Resampler;
 use nkn::field::{Field, Samples, relative_l2};
@@ -20,7 +22,7 @@ use nkn::model::{Block, Kind, Model, Predicting, Stencil};
 use nkn::problem::poisson;
 use nkn::run::{Data, Problem, RunConfig, RunFolder, RunResults};
 use nkn::task::{ImageSplits, Mistake, TestSet, image_measure, mistakes};
-use nkn::train::{LossKind, Measure};
+use nkn::train::{DepthResult, Keep, LossKind, Measure};
 use std::path::{Path, PathBuf};
 
 /// The largest number of nodes along a side at which a report shows fields; `nkn eval` has no limit.
@@ -62,19 +64,21 @@ fn of(folder: &RunFolder) -> Result<Report> {
         }
         _ => String::new(),
     };
-    let deepest = &models[models.len() - 1];
+    // The deepest one, or with validation samples the best.
+    let deepest = &folder.model()?;
     let report = Report {
         title: format!("{}: {network}", config.data.problem.title()),
         summary: summary(&config, &results).unwrap_or_default(),
         facts: facts(folder, &config, &data, &results),
         curves: curves(folder, &config, &models)?,
         spectra: spectra(&models, &data)?,
+        choices: choices(folder)?,
         notes: notes(&config, &data),
         ..Report::default()
     };
     match &data {
         Data::Functions { train, test } => {
-            let errors = errors(&config, &models, train, test.as_ref())?;
+            let errors = errors(&config, &models, &results, train, test.as_ref())?;
             let report = Report { errors, green: green(&config, deepest, train)?, ..report };
             let Some(test) = test else { return Ok(report) };
             Ok(Report { samples: samples(&config, deepest, test)?, ..report })
@@ -85,13 +89,19 @@ fn of(folder: &RunFolder) -> Result<Report> {
 
 /// What the last depth reaches, in a sentence.
 fn summary(config: &RunConfig, results: &RunResults) -> Option<String> {
-    let last = results.depths.last()?;
+    // Of a run with validation samples the best depth is its network, of others the last.
+    let error = |result: &&DepthResult| result.get("validation", "relative_l2").unwrap_or(f64::INFINITY);
+    let last = match config.train.keep {
+        Keep::Validation => results.depths.iter().min_by(|a, b| error(a).total_cmp(&error(b)))?,
+        _ => results.depths.last()?,
+    };
     Some(if config.data.problem.is_images() {
         let measure = last.measures.iter().find(|m| m.resolution == results.resolution)?;
         let (wrong, size) = (rate(measure.value), size(measure.resolution));
         format!("Of the {} images of {size} pixels, {wrong} are taken for another class.", measure.split)
     } else {
-        let test = last.get("test", "relative_l2").map(|error| ("test", error));
+        let followed = |set: &'static str| Some((set, last.get(set, "relative_l2")?));
+        let test = followed("test").or_else(|| followed("validation"));
         let (set, error) = test.or_else(|| Some(("training", last.get("train", "relative_l2")?)))?;
         let (depth, error) = (last.depth, scientific(error));
         format!("At depth {depth} the network predicts the {set} functions with a mean relative L² error of {error}.")
@@ -102,7 +112,9 @@ fn facts(folder: &RunFolder, config: &RunConfig, data: &Data, results: &RunResul
     let samples = match data {
         Data::Functions { train, test } => {
             let test = test.as_ref().map_or(0, Samples::count);
-            format!("{} to train, {test} to test, {} nodes", train.count(), train.nodes())
+            let own = config.train.validation;
+            let validation = if own > 0 { format!(", {own} for validation") } else { String::new() };
+            format!("{} to train{validation}, {test} to test, {} nodes", train.count() - own, train.nodes())
         }
         Data::Images(splits) => format!("{} of {} pixels to train", splits.train.count, size(splits.side)),
     };
@@ -262,13 +274,28 @@ fn spectra(models: &[Model], data: &Data) -> Result<Vec<Stability>> {
     models.iter().filter(has_one).map(of).collect()
 }
 
-/// Every depth on the training samples and on the test samples at every resolution.
-fn errors(config: &RunConfig, models: &[Model], train: &Samples, test: Option<&Samples>) -> Result<Errors> {
-    let others = config.data.tests_at(&other_resolutions(config), &|_, _| {})?;
+/// Every depth on the training samples and on the test samples at every resolution. Which of them are for validation is
+/// the training's own matter: those errors are the ones that it has written down.
+fn errors(
+    config: &RunConfig,
+    models: &[Model],
+    results: &RunResults,
+    train: &Samples,
+    test: Option<&Samples>,
+) -> Result<Errors> {
+    let others = match test {
+        Some(_) => config.data.tests_at(&other_resolutions(config), &|_, _| {})?,
+        None => Vec::new(),
+    };
+    let is_split = config.train.validation > 0;
     let tests = test.into_iter().chain(&others).map(|test| ("test", test));
-    let sets: Vec<_> = std::iter::once(("train", train)).chain(tests).collect();
+    let whole = (!is_split).then_some(("train", train));
+    let sets: Vec<_> = whole.into_iter().chain(tests).collect();
     let mut rows = Vec::new();
     for model in models {
+        let own = results.depths.iter().filter(|result| is_split && result.depth == model.depth());
+        let written = own.flat_map(|result| &result.measures).filter(|measure| measure.split != "test");
+        rows.extend(written.map(|measure| row(model.depth(), measure.clone())));
         for &(split, samples) in &sets {
             let measures = model.measures(samples, split, None, &Predicting::default())?;
             rows.extend(measures.into_iter().map(|measure| row(model.depth(), measure)));
@@ -282,12 +309,19 @@ fn row(depth: usize, measure: Measure) -> ErrorRow {
     ErrorRow { depth, quadrature: String::new(), measure }
 }
 
+fn choices(folder: &RunFolder) -> Result<Vec<Choice>> {
+    let record = Record::read(folder.path())?;
+    let own = record.into_iter().flat_map(|record| record.choices);
+    Ok(own.map(|choice| Choice { what: choice.what, chosen: choice.chosen, why: choice.why }).collect())
+}
+
 fn notes(config: &RunConfig, data: &Data) -> Vec<String> {
     let mut notes = Vec::new();
     if matches!(data, Data::Functions { .. }) {
-        let words = "Errors are means over the samples of ‖û − u‖ / ‖u‖ on physical values; the weights are those with \
-            the lowest training error.";
-        notes.push(words.to_owned());
+        let kept =
+            if config.train.keep == Keep::Validation { "error on the validation samples" } else { "training error" };
+        let words = "Errors are means over the samples of ‖û − u‖ / ‖u‖ on physical values; the weights are those with";
+        notes.push(format!("{words} the lowest {kept}."));
     }
     if config.model.uses_kernel() && unknowns(&config.model, data) > QUICK_LIMIT {
         notes.push("The operator is too large for its spectrum to be computed here: see `nkn spectrum`.".into());

@@ -71,6 +71,7 @@ fn complete() -> Report {
             points: vec![(1.0, 0.1), (10.0, 1.0)],
             ..growth::Growth::default()
         }],
+        choices: vec![choices::Choice { what: "radius".into(), chosen: "0.1".into(), why: "near".into() }],
         notes: vec!["One seed only.".into()],
     }
 }
@@ -80,7 +81,8 @@ fn a_complete_page_is_well_formed_ordered_and_needs_nothing_else() {
     let page = render(&complete());
     assert_well_formed(&page);
     let headings = ["Errors", "Training", "Test samples", "Fields", "Green's function", "Confusions", "Mistakes"];
-    let headings = headings.into_iter().chain(["Learned kernels", "Spectrum and stability", "Growth", "Notes"]);
+    let headings =
+        headings.into_iter().chain(["Learned kernels", "Spectrum and stability", "Growth", "Choices", "Notes"]);
     let places: Vec<_> = headings.map(|h| page.find(&format!("<h2>{h}</h2>")).expect(h)).collect();
     assert!(places.is_sorted(), "{places:?}");
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<dt>parameters</dt><dd>67,016</dd>"));
@@ -111,6 +113,7 @@ fn what_is_missing_is_left_out() {
         ("Learned kernels", Report { stencils: all.stencils, ..empty.clone() }),
         ("Spectrum and stability", Report { spectra: all.spectra, ..empty.clone() }),
         ("Growth", Report { growth: all.growth, ..empty.clone() }),
+        ("Choices", Report { choices: all.choices, ..empty.clone() }),
         ("Notes", Report { notes: all.notes, ..empty }),
     ];
     for (heading, report) in ones {

@@ -212,6 +212,7 @@ mod tests {
             ("[model]\nwidth = 0", vec!["model.width", "1 or more"]),
             ("[model]\nkernel = [256, 0]", vec!["model.kernel", "1 or more"]),
             ("[train]\ndepths = []", vec!["train.depths"]),
+            ("[train]\nkeep = \"validation\"", vec!["train.validation", "1 or more"]),
             ("[train]\nepochs = [1, 2]", vec!["train.epochs", "one per depth"]),
             ("[train]\nlearning_rate = -1.0", vec!["train.learning_rate", "positive"]),
             ("[train.schedule]\nfactor = 0.0", vec!["train.schedule.factor"]),

@@ -3,7 +3,7 @@
 //! | file | content |
 //! |---|---|
 //! | `config.toml` | the configuration, fully resolved |
-//! | `model.safetensors` | the best weights of the last finished depth |
+//! | `model.safetensors` | the best weights of the last finished depth; with `keep = "validation"` of the best one |
 //! | `depths/L4.safetensors` | the best weights of each finished depth |
 //! | `checkpoint/state.safetensors` | everything needed to continue to the bit |
 //! | `metrics.csv` | losses and errors while training; the same to the bit however often the run was interrupted |
@@ -17,7 +17,7 @@ use crate::error::ensure;
 use crate::io::legacy::upgrade_results;
 use crate::io::write_atomically;
 use crate::model::{Model, Parameters};
-use crate::train::{DepthResult, Event, Measure, Outcome, Record, State, Trainer};
+use crate::train::{DepthResult, Event, Keep, Measure, Outcome, Record, State, Trainer};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -215,7 +215,9 @@ impl RunFolder {
                 Event::Records(records) => metrics.append(records)?,
                 Event::Finished { result, model } => {
                     model.save(self.path.join(format!("depths/L{}.safetensors", result.depth)))?;
-                    model.save(self.path.join("model.safetensors"))?;
+                    if is_best(settings.keep, result, &done) {
+                        model.save(self.path.join("model.safetensors"))?;
+                    }
                     done.push((*result).clone());
                     self.write_results(&rows, data.resolution(), &done, model.parameters().count())?;
                 }
@@ -264,6 +266,12 @@ impl RunFolder {
         }
         write_atomically(&self.path.join("results.csv"), table.as_bytes())
     }
+}
+
+/// Whether a depth's network is the run's: the last one, or with validation samples the best one.
+fn is_best(keep: Keep, result: &DepthResult, before: &[DepthResult]) -> bool {
+    let error = |result: &DepthResult| result.get("validation", "relative_l2").unwrap_or(f64::INFINITY);
+    keep != Keep::Validation || before.iter().all(|other| error(result) < error(other))
 }
 
 /// Whether there is something in a folder, besides what a run leaves that was killed before its first file.

@@ -69,6 +69,10 @@ impl<'a> ClassTask<'a> {
             let hint = "leave it out, or set train.loss = \"cross_entropy\"";
             return Err(Error::invalid("train.loss", "cross_entropy for images", config.loss, hint));
         }
+        if config.validation > 0 {
+            let hint = "images have test sets of their own";
+            return Err(Error::invalid("train.validation", "0 for images", config.validation, hint));
+        }
         if splits.train.count == 0 {
             return Err(Error::invalid("the images", "at least one to learn from", "none", "check the data"));
         }

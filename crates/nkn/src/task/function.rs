@@ -3,6 +3,7 @@
 use crate::device::Device;
 use crate::domain::Domain;
 use crate::engine::Engine;
+use crate::error::ensure;
 use crate::field::{Columns, Samples, Symmetry, check_square, mean, moved};
 use crate::model::InOrder;
 use crate::model::function;
@@ -10,10 +11,11 @@ use crate::model::parameters::ParameterTensors;
 use crate::model::{
     Averages, Batch, BatchOptions, Geometries, Model, ModelConfig, Normalisers, Parameters, Space, Work,
 };
-use crate::seed::uniform;
+use crate::seed::{Seed, uniform};
 use crate::train::{Augment, LossKind, Measure, Place, Setup, Task, TrainConfig};
 use crate::{Error, Result};
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor, TensorData};
+use std::borrow::Cow;
 
 /// Samples per batch of an evaluation, and nodes of clouds side by side: bound its memory.
 pub(crate) const PIECE: (usize, usize) = (128, 20_000);
@@ -24,7 +26,10 @@ const TINY: f64 = 1e-30;
 /// A training on functions.
 pub(crate) struct FunctionTask<'a> {
     setup: Setup<'a>,
-    train: &'a Samples,
+    /// What is learned from.
+    train: Cow<'a, Samples>,
+    /// What is split off from it to be followed.
+    validation: Option<Samples>,
     test: Option<&'a Samples>,
     /// What was prepared for the depth that is trained.
     depth: Option<AtDepth>,
@@ -37,6 +42,7 @@ struct AtDepth {
     /// The whole set as one batch, where every step sees it.
     fixed: Option<FunctionBatch>,
     train: Evaluation,
+    validation: Option<Evaluation>,
     test: Option<Evaluation>,
 }
 
@@ -85,8 +91,9 @@ impl<'a> FunctionTask<'a> {
         if config.loss == LossKind::RelativeL2 {
             train.check_trainable()?;
         }
-        let setup = Setup { model, config, space, device, normalisers: Normalisers::fit(model, train)? };
-        Ok(Self { setup, train, test, depth: None })
+        let (train, validation) = split(train, config)?;
+        let setup = Setup { model, config, space, device, normalisers: Normalisers::fit(model, &train)? };
+        Ok(Self { setup, train, validation, test, depth: None })
     }
 
     fn options(&self, depth: usize, training: bool) -> BatchOptions {
@@ -163,6 +170,20 @@ impl<'a> FunctionTask<'a> {
         })
     }
 
+    /// The measures of samples, if there are such.
+    fn followed(
+        &self,
+        split: &str,
+        samples: Option<&Samples>,
+        prepared: Option<&Evaluation>,
+        model: &Model,
+    ) -> Result<Vec<Measure>> {
+        match (samples, prepared) {
+            (Some(samples), Some(prepared)) => self.measures_of(split, samples, prepared, model),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     fn measures_of(
         &self,
         split: &str,
@@ -173,6 +194,21 @@ impl<'a> FunctionTask<'a> {
         let prediction = prepared.predict(self.setup.model, &model.parameters, samples)?;
         function_measures(split, self.setup.model, samples, &prediction)
     }
+}
+
+/// The training samples without those that are split off for validation, and these. Which ones is a matter of the seed.
+fn split<'a>(samples: &'a Samples, config: &TrainConfig) -> Result<(Cow<'a, Samples>, Option<Samples>)> {
+    let (count, wanted) = (samples.count(), config.validation);
+    if wanted == 0 {
+        return Ok((Cow::Borrowed(samples), None));
+    }
+    let expected = format!("fewer than the {count} training samples");
+    ensure!(wanted < count, Error::invalid("train.validation", expected, wanted, "leave some samples to learn from"));
+    let mut order = Seed::new(config.seed).derive("validation", 0).permutation(count);
+    let mut own = order.split_off(count - wanted);
+    order.sort_unstable();
+    own.sort_unstable();
+    Ok((Cow::Owned(samples.select(&order)), Some(samples.select(&own))))
 }
 
 /// The mean relative error and the mean of its square, over the samples that are not zero everywhere; of several outputs or
@@ -235,8 +271,10 @@ impl Task for FunctionTask<'_> {
         let work = parts.reduce(|all, part| Ok(all?.and(&part?))).expect("a batch has samples")?;
         let fixed = is_fixed.then_some(batch);
         let evaluation = |samples: &Samples| Evaluation::new(model, normalisers, samples, self.options(depth, false));
+        let validation = self.validation.as_ref().map(evaluation).transpose()?;
         let test = self.test.map(evaluation).transpose()?;
-        self.depth = Some(AtDepth { fixed, train: evaluation(self.train)?, test, options, geometries });
+        let train = evaluation(&self.train)?;
+        self.depth = Some(AtDepth { fixed, train, validation, test, options, geometries });
         Ok(work)
     }
 
@@ -281,18 +319,23 @@ impl Task for FunctionTask<'_> {
     }
 
     fn training_error(&self, model: &Model) -> Result<Vec<Measure>> {
-        self.measures_of("train", self.train, &self.at_depth().train, model)
+        self.measures_of("train", &self.train, &self.at_depth().train, model)
     }
 
     fn test(&self, model: &Model) -> Result<Option<Measure>> {
-        Ok(self.measures(model)?.into_iter().next())
+        Ok(self.followed("test", self.test, self.at_depth().test.as_ref(), model)?.into_iter().next())
+    }
+
+    fn validation(&self, model: &Model) -> Result<Option<Measure>> {
+        let prepared = self.at_depth().validation.as_ref();
+        Ok(self.followed("validation", self.validation.as_ref(), prepared, model)?.into_iter().next())
     }
 
     fn measures(&self, model: &Model) -> Result<Vec<Measure>> {
-        match (self.test, &self.at_depth().test) {
-            (Some(samples), Some(test)) => self.measures_of("test", samples, test, model),
-            _ => Ok(Vec::new()),
-        }
+        let AtDepth { validation, test, .. } = self.at_depth();
+        let mut all = self.followed("validation", self.validation.as_ref(), validation.as_ref(), model)?;
+        all.extend(self.followed("test", self.test, test.as_ref(), model)?);
+        Ok(all)
     }
 }
 
@@ -372,6 +415,31 @@ fn sample_sums(values: Tensor<2>, outputs: &Outputs) -> Tensor<2> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn validation_samples_are_others_and_a_matter_of_the_seed() {
+        let samples = crate::problem::poisson::generate(Seed::new(0), 0, 10, 5).unwrap();
+        let parts = |seed: u64, validation: usize| {
+            let config = TrainConfig { seed, validation, ..TrainConfig::default() };
+            split(&samples, &config).map(|(train, own)| (train.into_owned(), own))
+        };
+        let (train, own) = parts(0, 3).unwrap();
+        let own = own.unwrap();
+        assert_eq!((train.count(), own.count()), (7, 3));
+        let rows = |samples: &Samples| -> Vec<Vec<u64>> {
+            let values = &samples.fields()[0].values;
+            values.chunks(5).map(|row| row.iter().map(|v| v.to_bits()).collect()).collect()
+        };
+        let mut all = [rows(&train), rows(&own)].concat();
+        let mut expected = rows(&samples);
+        all.sort();
+        expected.sort();
+        assert_eq!(all, expected);
+        assert_eq!(parts(0, 3).unwrap().1, Some(own.clone()));
+        assert_ne!(parts(1, 3).unwrap().1, Some(own));
+        assert_eq!(parts(0, 0).unwrap(), (samples.clone(), None));
+        assert!(parts(0, 10).unwrap_err().to_string().contains("fewer than the 10 training samples"));
+    }
 
     #[test]
     fn losses_by_hand() {

@@ -33,6 +33,8 @@ pub enum Keep {
     /// Those with the lowest training error.
     #[default]
     Best,
+    /// Those with the lowest error on the validation samples; of the depths, the best in this sense is the run's model.
+    Validation,
     /// The last ones.
     Last,
 }
@@ -130,6 +132,9 @@ pub struct TrainConfig {
     pub loss: LossKind,
     /// Which weights a depth ends with.
     pub keep: Keep,
+    /// Functions: so many of the training samples, chosen by the seed, are not learned from but followed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub validation: usize,
     /// The algorithm.
     pub optimiser: OptimiserKind,
     /// Peak learning rate, per depth.
@@ -175,6 +180,7 @@ impl Default for TrainConfig {
             shift: 0,
             loss: LossKind::RelativeL2,
             keep: Keep::Best,
+            validation: 0,
             optimiser: OptimiserKind::Adam,
             learning_rate: PerDepth::Same(1e-3),
             betas: [0.9, 0.999],
@@ -215,7 +221,7 @@ impl TrainConfig {
     /// Whether these are the settings of `other` with, perhaps, more depths at the end of the ladder.
     pub fn extends(&self, other: &Self) -> bool {
         let rungs = other.depths.len();
-        rungs <= self.depths.len() && self.shortened(rungs) == other.shortened(rungs)
+        rungs <= self.depths.len() && self.first_rungs(rungs) == other.first_rungs(rungs)
     }
 
     /// Memory that a step may take, in bytes.
@@ -229,7 +235,7 @@ impl TrainConfig {
     }
 
     /// The first rungs of the ladder.
-    fn shortened(&self, rungs: usize) -> Self {
+    pub(crate) fn first_rungs(&self, rungs: usize) -> Self {
         Self {
             depths: self.depths[..rungs].to_vec(),
             epochs: PerDepth::Each((0..rungs).map(|rung| self.epochs.at(rung)).collect()),
@@ -279,6 +285,10 @@ impl TrainConfig {
         ];
         for (name, value) in whole {
             number(name, value > 0, value as f64, "1 or more")?;
+        }
+        if self.keep == Keep::Validation && self.validation == 0 {
+            let hint = "for example a sixth of the samples";
+            return Err(Error::invalid("train.validation", "1 or more with keep = \"validation\"", 0, hint));
         }
         if let Some(clip) = self.clip {
             number("clip", clip > 0.0, clip, "a positive number")?;

@@ -29,7 +29,7 @@ pub struct State {
     /// The optimiser's moments.
     #[serde(skip)]
     pub optimiser: Optimiser,
-    /// The weights with the lowest training loss at this depth, and that loss.
+    /// The weights with the lowest training loss (or validation error) at this depth, and that loss.
     #[serde(skip)]
     pub best: Parameters,
     /// The averages that belong to them.
@@ -151,6 +151,8 @@ pub enum Event<'a> {
         state: &'a State,
         /// Mean loss of its steps.
         loss: f64,
+        /// The newest validation error.
+        validation: Option<f64>,
         /// The newest test error.
         test: Option<f64>,
     },

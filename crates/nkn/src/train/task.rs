@@ -87,6 +87,11 @@ pub(crate) trait Task {
     /// The measure that is followed while training, if there is something to test with.
     fn test(&self, model: &Model) -> Result<Option<Measure>>;
 
+    /// The error on samples that are followed but not learned from, if there are such.
+    fn validation(&self, _model: &Model) -> Result<Option<Measure>> {
+        Ok(None)
+    }
+
     /// All measures of a finished depth besides the training error.
     fn measures(&self, model: &Model) -> Result<Vec<Measure>>;
 }

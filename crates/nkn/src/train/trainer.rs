@@ -99,7 +99,7 @@ impl Trainer<'_> {
         let epochs = self.config.epochs.at(state.rung);
         let work = self.task.begin(depth)?;
         (self.observer)(Event::Depth { depth, epochs, work })?;
-        let mut test_error = None;
+        let (mut validation_error, mut test_error) = (None, None);
         while state.epoch < epochs && !self.has_stalled(state) {
             let Some((loss, rate)) = self.epoch(epochs, state, clock)? else { return Ok(Outcome::Interrupted) };
             let mut records = Vec::new();
@@ -111,6 +111,11 @@ impl Trainer<'_> {
             }
             if state.epoch.is_multiple_of(self.config.evaluate_every) || is_last {
                 let model = self.task.setup().network(depth, state.parameters.clone(), state.averages.clone());
+                if let Some(measure) = self.task.validation(&model)? {
+                    validation_error = Some(measure.value);
+                    self.follow_validation(state, measure.value);
+                    records.push(measure);
+                }
                 if let Some(measure) = self.task.test(&model)? {
                     test_error = Some(measure.value);
                     records.push(measure);
@@ -118,7 +123,7 @@ impl Trainer<'_> {
             }
             self.record(state, &records)?;
             clock.charge(state);
-            (self.observer)(Event::Epoch { state, loss, test: test_error })?;
+            (self.observer)(Event::Epoch { state, loss, validation: validation_error, test: test_error })?;
         }
         self.finish_depth(depth, state)?;
         Ok(Outcome::Complete)
@@ -160,7 +165,9 @@ impl Trainer<'_> {
             let own = || (state.parameters.clone(), state.averages.clone());
             (state.best_loss, (state.best, state.best_averages)) = (loss, before.unwrap_or_else(own));
         }
-        self.follow_plateau(state, loss);
+        if self.config.keep != Keep::Validation {
+            self.follow_plateau(state, loss);
+        }
         Ok(Some((loss, rate)))
     }
 
@@ -169,10 +176,11 @@ impl Trainer<'_> {
         let last = self.task.setup().network(depth, state.parameters.clone(), state.averages.clone());
         let mut errors = self.task.training_error(&last)?;
         let mut model = last;
-        if self.config.keep == Keep::Best {
+        if self.config.keep != Keep::Last {
             let best = self.task.setup().network(depth, state.best.clone(), state.best_averages.clone());
             let best_errors = self.task.training_error(&best)?;
-            let is_last_better = errors.first().zip(best_errors.first()).is_some_and(|(l, b)| l.value < b.value);
+            let is_last_better = self.config.keep == Keep::Best
+                && errors.first().zip(best_errors.first()).is_some_and(|(l, b)| l.value < b.value);
             if !is_last_better {
                 (model, errors) = (best, best_errors);
             }
@@ -192,6 +200,17 @@ impl Trainer<'_> {
         let record = |measure: &Measure| Record { depth: state.depth, epoch: state.epoch, measure: measure.clone() };
         let records: Vec<Record> = measures.iter().map(record).collect();
         (self.observer)(Event::Records(&records))
+    }
+
+    fn follow_validation(&self, state: &mut State, error: f64) {
+        if self.config.keep != Keep::Validation {
+            return;
+        }
+        if error < state.best_loss {
+            state.best_loss = error;
+            (state.best, state.best_averages) = (state.parameters.clone(), state.averages.clone());
+        }
+        self.follow_plateau(state, error);
     }
 
     fn follow_plateau(&self, state: &mut State, loss: f64) {
