@@ -9,6 +9,8 @@ pub mod bench;
 pub mod data;
 pub mod deepen;
 pub mod eval;
+pub mod inspect;
+mod meshes;
 pub mod predict;
 pub mod quickstart;
 pub mod report;

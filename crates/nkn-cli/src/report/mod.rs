@@ -12,7 +12,7 @@ pub mod errors;
 pub(crate) mod fields;
 mod green;
 pub mod growth;
-mod heat;
+pub(crate) mod heat;
 pub(crate) mod measure;
 mod mistakes;
 mod pixels;
@@ -23,7 +23,7 @@ mod spectrum;
 mod stencils;
 pub(crate) mod svg;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod text;
 
 use color::Palette;
