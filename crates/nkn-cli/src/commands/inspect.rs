@@ -68,32 +68,37 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
 
 /// All that was found, in lines.
 fn lines(name: &str, found: &Inspection) -> String {
-    let mut text = format!("{name}: {}\n", found.format);
+    let mut answer = format!("{name}: {}\n", found.format);
     if let (Some(count), Some(place)) = (found.samples, &found.place) {
         let samples = if count == 1 { "1 sample".into() } else { format!("{count} samples") };
-        text += &format!("{samples} on {}\n", place_text(place, count));
+        answer += &format!("{samples} on {}\n", place_text(place, count));
     }
-    text += &table(&found.arrays);
+    answer += &table(&found.arrays);
+    if let Some(mask) = found.arrays.iter().find(|array| array.name == "mask") {
+        answer += &format!("mask: {} of the nodes exist\n", text::rate(mask.columns[0].mean));
+    }
     for array in &found.arrays {
         if let Some(gap) = &array.gap {
             let sample = gap.sample.map_or(String::new(), |sample| format!("sample {sample}, "));
             let component =
                 if array.columns.len() > 1 { format!(", component {}", gap.component) } else { String::new() };
             let values = if gap.count == 1 { "value is" } else { "values are" };
-            text += &format!(
-                "missing: {} {values} not finite in `{}`, the first is {} at {sample}node {}{component}\n",
+            let is_finite = gap.value.parse().is_ok_and(f64::is_finite);
+            let what = if is_finite { "beyond single precision" } else { "not finite" };
+            answer += &format!(
+                "missing: {} {values} {what} in `{}`, the first is {} at {sample}node {}{component}\n",
                 gap.count, array.name, gap.value, gap.node
             );
         }
     }
     if let Some(problem) = &found.problem {
-        text += &format!("it cannot be used as it is:\n  {problem}\n");
+        answer += &format!("it cannot be used as it is:\n  {problem}\n");
     }
     if !found.advice.is_empty() {
-        text += "what nkn would make of it:\n";
-        found.advice.iter().for_each(|line| text += &format!("  - {line}\n"));
+        answer += "what nkn would make of it:\n";
+        found.advice.iter().for_each(|line| answer += &format!("  - {line}\n"));
     }
-    text
+    answer
 }
 
 fn place_text(place: &Place, count: usize) -> String {

@@ -124,10 +124,11 @@ impl Inspection {
             domain => domain.clone(),
         };
         let field = |role: Role, field: &Field| {
-            let mut all = field.values.clone();
+            let own = span.start * field.components..span.end * field.components;
+            let mut values = field.values[own.clone()].to_vec();
             let gaps = self.arrays.iter().position(|array| array.name == field.name).map(|at| &self.gaps[at]);
-            gaps.into_iter().flatten().filter(|_| !self.is_masked()).for_each(|&at| all[at] = f64::NAN);
-            let values = all[span.start * field.components..span.end * field.components].to_vec();
+            let inside = gaps.into_iter().flatten().filter(|at| own.contains(at) && !self.is_masked());
+            inside.for_each(|at| values[at - own.start] = f64::NAN);
             (role, Field { name: field.name.clone(), components: field.components, values })
         };
         let inputs = samples.fields().iter().map(|input| field(Role::Input, input));
