@@ -38,7 +38,7 @@ pub struct Global {
 enum Command {
     /// One minute: learn the 1D Poisson problem, deepen, evaluate, report
     Quickstart(commands::quickstart::Options),
-    /// Write a data set
+    /// Write a data set, or say what is in one
     #[command(subcommand)]
     Data(commands::data::Options),
     /// Fit the best network that the time allows to your samples, without a configuration
@@ -107,7 +107,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Train(options) => return commands::train::run(&global, &options),
         Command::Deepen(options) => return commands::deepen::run(&global, &options),
         Command::Reproduce(options) => return commands::reproduce::run(&global, &options),
-        Command::Data(options) => commands::data::run(&options),
+        Command::Data(options) => commands::data::run(&global, &options),
         Command::Eval(options) => commands::eval::run(&global, &options),
         Command::Predict(options) => commands::predict::run(&global, &options),
         Command::Spectrum(options) => commands::spectrum::run(&global, &options),

@@ -1,6 +1,6 @@
-//! `nkn data`: write a data set.
+//! `nkn data`: write a data set, or look at one.
 
-use crate::progress;
+use crate::{Global, progress};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use nkn::Images;
@@ -26,6 +26,8 @@ pub enum Options {
     FashionMnist(ImageFiles),
     /// Animals and vehicles, 32 x 32 in colour: uses what is there, fetches the rest, checks all
     Cifar10(ImageFiles),
+    /// What is in a data set of any format, what is wrong with it, and what nkn would make of it
+    Inspect(super::inspect::Options),
 }
 
 /// Options of the sets of images.
@@ -92,7 +94,7 @@ pub struct Poisson {
 }
 
 /// Runs the command.
-pub fn run(options: &Options) -> Result<()> {
+pub fn run(global: &Global, options: &Options) -> Result<()> {
     let (out, samples) = match options {
         Options::Poisson(Poisson { out, force, samples, first, points, seed }) => {
             super::refuse_existing(out, *force)?;
@@ -105,6 +107,7 @@ pub fn run(options: &Options) -> Result<()> {
         Options::Mnist(files) => return images(ImageSet::Mnist, files),
         Options::FashionMnist(files) => return images(ImageSet::FashionMnist, files),
         Options::Cifar10(files) => return images(ImageSet::Cifar10, files),
+        Options::Inspect(options) => return super::inspect::run(global, options),
     };
     write_dataset(out, &samples)?;
     let nodes = match samples.domain() {

@@ -10,6 +10,8 @@ pub mod data;
 pub mod deepen;
 pub mod eval;
 pub mod fit;
+pub mod inspect;
+mod meshes;
 pub mod predict;
 pub mod quickstart;
 pub mod report;

@@ -1,5 +1,6 @@
 //! `nkn predict`: apply a trained network to new inputs.
 
+use super::meshes;
 use crate::Global;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -14,9 +15,10 @@ use std::path::PathBuf;
 pub struct Options {
     /// The folder of a trained run, or a model file
     run: PathBuf,
-    /// The inputs at any resolution: a data set with the run's input fields; or images (.npz with an array `images`, or a PNG file)
+    /// The inputs at any resolution: a data set with the run's input fields, or a mesh (.vtu, .vti); or images (.npz with an array `images`, or a PNG file)
     input: PathBuf,
-    /// The file to write: of functions a data set with the inputs and the predicted u, of images a table (.csv) with class and probabilities
+    /// The file to write: of functions a data set (.npz, .h5) or a mesh (.vtu, .vti, or a folder such as out/ with one per sample) with the inputs
+    /// and the predicted u, of images a table (.csv) with class and probabilities
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
     /// Functions: another quadrature rule than the one of training
@@ -32,7 +34,10 @@ pub struct Options {
 
 /// Runs the command.
 pub fn run(global: &Global, options: &Options) -> Result<()> {
-    super::refuse_existing(&options.out, options.force)?;
+    let are_meshes = meshes::wanted(&options.out);
+    if !are_meshes {
+        super::refuse_existing(&options.out, options.force)?;
+    }
     let model = match options.run.is_file() {
         true => Model::load(&options.run)?,
         false => RunFolder::open(&options.run)?.model()?,
@@ -45,14 +50,22 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
     };
     match model.space() {
         Space::Functions { .. } => functions(options, &model, &how),
+        Space::Images(_) if are_meshes => {
+            bail!("--out: images have no mesh\n  hint: give the name of a table, such as classes.csv")
+        }
         Space::Images(shape) => images(options, &model, shape.classes, &how),
     }
 }
 
 fn functions(options: &Options, model: &Model, how: &Predicting) -> Result<()> {
-    let samples = read_dataset(&options.input, Need::Inputs, &model.config().output_names())?;
-    let samples = model.predicted(&samples, how)?;
-    write_dataset(&options.out, &samples)?;
+    let given = read_dataset(&options.input, Need::Inputs, &model.config().output_names())?;
+    // What cannot be written is said before the work.
+    let files = meshes::files(&options.out, &options.input, &given, options.force)?;
+    let samples = model.predicted(&given, how)?;
+    match files {
+        Some(files) => meshes::write(&files, &options.input, &given, &samples)?,
+        None => write_dataset(&options.out, &samples)?,
+    }
     eprintln!("{}: {} samples on {} nodes", options.out.display(), samples.count(), samples.nodes());
     Ok(())
 }

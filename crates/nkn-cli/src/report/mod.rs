@@ -13,7 +13,7 @@ pub mod errors;
 pub(crate) mod fields;
 mod green;
 pub mod growth;
-mod heat;
+pub(crate) mod heat;
 pub(crate) mod measure;
 mod mistakes;
 mod pixels;
@@ -24,7 +24,7 @@ mod spectrum;
 mod stencils;
 pub(crate) mod svg;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod text;
 
 use color::Palette;

@@ -1,6 +1,6 @@
 //! Scattered points, and the search for those within a radius.
 
-use super::{Enclosure, Scattered, check_dim};
+use super::{Enclosure, Scattered, check_dim, search::Search};
 use crate::{Error, Result};
 use serde::Serialize;
 
@@ -92,6 +92,11 @@ impl PointCloud {
     /// The measure of each point, where it was given.
     pub fn weights(&self) -> Option<&[f64]> {
         (!self.weights.is_empty()).then_some(&self.weights)
+    }
+
+    /// The distance of each point to the nearest other one; infinite where there is no other.
+    pub fn nearest_distances(&self) -> Vec<f64> {
+        Search::new(self.dim, &self.coordinates, self.enclosure()).radii(1)
     }
 
     /// Everything that makes a cloud what it is, to compare by.

@@ -4,9 +4,11 @@ use super::assemble::{PLACES, assemble};
 use super::atomic::replace_atomically;
 use super::hdf5::{self, write_hdf5};
 use super::matlab;
+use super::meshes::mesh_arrays;
 use super::npy::read_npy_folder;
 use super::npz::{read_npz, write_npz};
 use super::recognise::{Format, recognise};
+use super::vtk::{holds_meshes, read_mesh, read_meshes};
 use super::{Array, NamedArray};
 use crate::domain::Domain;
 use crate::field::Samples;
@@ -26,15 +28,19 @@ pub enum Need {
     Inputs,
 }
 
-/// Reads a data set: NumPy's .npz, HDF5, MATLAB v5 or v7.3, whatever its name, or a folder with an .npy file per array. Arrays of
-/// these names are the outputs; without names, `u` is.
+/// Reads a data set: NumPy's .npz, HDF5, MATLAB v5 or v7.3, or a VTK mesh, whatever its name; or a folder with an .npy file per
+/// array or a mesh per sample. Arrays of these names are the outputs; without names, `u` is.
 pub fn read_dataset(path: &Path, need: Need, outputs: &[String]) -> Result<Samples> {
     read_first(path, need, outputs, None)
 }
 
 /// Reads the first so many samples of a data set, or all there are.
 pub fn read_first(path: &Path, need: Need, outputs: &[String], first: Option<usize>) -> Result<Samples> {
-    let arrays = if path.is_dir() { read_npy_folder(path)? } else { file_arrays(path, first)? };
+    let arrays = match path.is_dir() {
+        true if holds_meshes(path) => mesh_arrays(&read_meshes(path, first)?)?,
+        true => read_npy_folder(path)?,
+        false => file_arrays(path, first)?,
+    };
     let usual = ["u".to_string()];
     let outputs = if outputs.is_empty() { &usual[..] } else { outputs };
     let samples = assemble(path, arrays, outputs)?;
@@ -52,12 +58,13 @@ pub fn read_first(path: &Path, need: Need, outputs: &[String], first: Option<usi
 }
 
 /// The arrays of a file; all samples or at least the first so many.
-fn file_arrays(path: &Path, first: Option<usize>) -> Result<Vec<Array>> {
+pub(super) fn file_arrays(path: &Path, first: Option<usize>) -> Result<Vec<Array>> {
     match recognise(path)? {
         Format::Npz => read_npz(path),
         Format::Matlab5 | Format::Matlab73 => real_arrays(matlab::open(path)?, first),
         Format::Hdf5 => real_arrays(hdf5::open(path)?, first),
-        other => Err(other.refused(path, "a data set: an .npz file, HDF5, or MATLAB v5 or v7.3")),
+        Format::Vtk => mesh_arrays(&[(path.to_owned(), read_mesh(path)?)]),
+        other => Err(other.refused(path, "a data set: an .npz file, HDF5, MATLAB v5 or v7.3, or a VTK mesh")),
     }
 }
 

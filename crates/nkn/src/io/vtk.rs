@@ -22,7 +22,9 @@ mod read;
 mod write;
 
 pub use folder::{holds_meshes, read_meshes};
+pub(super) use folder::{mesh_paths, read_meshes_by};
 pub use read::read_mesh;
+pub(super) use read::read_mesh_with_gaps;
 pub use write::write_mesh;
 
 /// Points in space, what connects them, and values at them.

@@ -17,6 +17,15 @@ use std::path::{Path, PathBuf};
 /// # }
 /// ```
 pub fn read_meshes(folder: &Path, first: Option<usize>) -> Result<Vec<(PathBuf, Mesh)>> {
+    read_meshes_by(read_mesh, folder, first)
+}
+
+/// The same by another reader of one file.
+pub(in crate::io) fn read_meshes_by(
+    read: impl Fn(&Path) -> Result<Mesh>,
+    folder: &Path,
+    first: Option<usize>,
+) -> Result<Vec<(PathBuf, Mesh)>> {
     let mut paths = mesh_paths(folder)?;
     let kind = |path: &PathBuf| path.extension().map(std::ffi::OsStr::to_owned);
     if let Some(other) = paths.iter().find(|path| kind(path) != kind(&paths[0])) {
@@ -30,7 +39,7 @@ pub fn read_meshes(folder: &Path, first: Option<usize>) -> Result<Vec<(PathBuf, 
     paths.truncate(first.unwrap_or(paths.len()).max(1));
     let mut meshes: Vec<(PathBuf, Mesh)> = Vec::with_capacity(paths.len());
     for path in paths {
-        let mut mesh = read_mesh(&path)?;
+        let mut mesh = read(&path)?;
         if let Some((earlier, example)) = meshes.first() {
             agree(&path, &mut mesh, earlier, example)?;
         }
@@ -45,7 +54,7 @@ pub fn holds_meshes(path: &Path) -> bool {
 }
 
 /// The meshes of a folder in the order of their names.
-fn mesh_paths(folder: &Path) -> Result<Vec<PathBuf>> {
+pub(in crate::io) fn mesh_paths(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(Error::io(folder, "open"))? {
         let path = entry.map_err(Error::io(folder, "read"))?.path();

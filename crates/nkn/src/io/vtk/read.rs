@@ -12,8 +12,22 @@ pub fn read_mesh(path: &Path) -> Result<Mesh> {
     decode(path, &content)
 }
 
-/// The mesh in the content of a file.
+/// Reads a mesh that may have values that are not finite, to say where they are.
+pub(in crate::io) fn read_mesh_with_gaps(path: &Path) -> Result<Mesh> {
+    let content = std::fs::read(path).map_err(Error::io(path, "read"))?;
+    decode_with_gaps(path, &content)
+}
+
+/// The mesh in the content of a file, all its numbers finite.
 pub(super) fn decode(path: &Path, content: &[u8]) -> Result<Mesh> {
+    let mesh = decode_with_gaps(path, content)?;
+    mesh.check_finite().map_err(|problem| {
+        Error::file(path, problem, "fields are finite at all points: leave out the sample, or fill the gaps")
+    })?;
+    Ok(mesh)
+}
+
+fn decode_with_gaps(path: &Path, content: &[u8]) -> Result<Mesh> {
     let document = Document::parse(path, content)?;
     let wrong = |problem: String| Error::file(path, problem, DAMAGED);
     let mesh = match document.file.get("type").map(String::as_str) {
@@ -37,9 +51,6 @@ pub(super) fn decode(path: &Path, content: &[u8]) -> Result<Mesh> {
         }
     };
     mesh.check().map_err(wrong)?;
-    mesh.check_finite().map_err(|problem| {
-        Error::file(path, problem, "fields are finite at all points: leave out the sample, or fill the gaps")
-    })?;
     Ok(mesh)
 }
 
