@@ -2,6 +2,7 @@
 
 use super::color::Palette;
 use super::measure;
+use super::parts;
 use super::scale::{Axis, Ticks};
 use super::svg::{self, Entry, Frame, label, path, pixel};
 use super::text::{size, two_digits, unique};
@@ -46,10 +47,12 @@ fn is_test(column: &&Column) -> bool {
 
 /// The tables and the drawing, or nothing without errors.
 pub fn figure(errors: &Errors) -> String {
-    let tables = unique(errors.rows.iter().map(|row| row.measure.metric.as_str()));
+    let tables =
+        unique(errors.rows.iter().map(|row| row.measure.metric.as_str()).filter(|metric| !parts::is_part(metric)));
     let tables: Vec<_> = tables.into_iter().map(|metric| Table::new(errors, metric)).collect();
     let Some(first) = tables.first() else { return String::new() };
-    tables.iter().enumerate().map(|(k, table)| table.html(k > 0).into_string()).collect::<String>() + &first.chart()
+    let whole: String = tables.iter().enumerate().map(|(k, table)| table.html(k > 0).into_string()).collect();
+    whole + &parts::table(errors).into_string() + &first.chart()
 }
 
 /// The errors of one metric.

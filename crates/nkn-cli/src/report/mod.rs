@@ -5,7 +5,9 @@
 //! figures are inline SVG, with small embedded images for heat maps and photographs, and its colours follow the reader's
 //! light or dark theme. Numbers that are not finite are skipped in figures and written as "not finite" in tables.
 
+mod arrows;
 pub(crate) mod color;
+pub(crate) mod compare;
 mod confusion;
 pub(crate) mod curves;
 pub mod errors;
@@ -13,13 +15,17 @@ pub(crate) mod fields;
 mod green;
 pub mod growth;
 mod heat;
+mod lines;
 pub(crate) mod measure;
 mod mistakes;
+mod parts;
 mod pixels;
+mod plane;
 pub(crate) mod samples;
 pub(crate) mod scale;
 pub mod source;
 mod spectrum;
+mod spread;
 mod stencils;
 pub(crate) mod svg;
 #[cfg(test)]
@@ -42,6 +48,8 @@ pub struct Report {
     pub errors: errors::Errors,
     /// Training curves, one per depth, in the order in which the depths were trained.
     pub curves: Vec<curves::Curve>,
+    /// The errors of all test samples, one entry per output.
+    pub spreads: Vec<spread::Spread>,
     /// A few test samples, those in two dimensions at one or several resolutions.
     pub samples: Vec<samples::Comparison>,
     /// The learned Green's function, if the network has one.
@@ -67,7 +75,8 @@ pub fn render(report: &Report) -> String {
     let sections = [
         ("Errors", errors::figure(&report.errors)),
         ("Training", curves::figure(&report.curves, &palette)),
-        ("Test samples", samples::figure(&report.samples)),
+        ("Errors of the samples", spread::figure(&report.spreads)),
+        ("Test samples", lines::figure(&report.samples)),
         ("Fields", fields::figure(&report.samples)),
         ("Green's function", report.green.as_ref().map(green::figure).unwrap_or_default()),
         ("Confusions", confusion::figure(&report.answers, &report.classes)),

@@ -33,6 +33,14 @@ pub fn label(x: f64, y: f64, class: &str, text: &str) -> String {
     format!("<text x=\"{}\" y=\"{}\" class=\"{class}\">{}</text>\n", pixel(x), pixel(y), escape(text))
 }
 
+/// A text of at most so many characters.
+pub fn shortened(text: &str, longest: usize) -> String {
+    if text.chars().count() <= longest {
+        return text.to_owned();
+    }
+    text.chars().take(longest - 1).chain(['…']).collect()
+}
+
 /// Lines or areas with these classes.
 pub fn path(class: &str, data: &str) -> String {
     format!("<path class=\"{class}\" d=\"{data}\"/>\n")
