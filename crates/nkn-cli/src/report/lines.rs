@@ -133,10 +133,7 @@ mod tests {
         sample.outputs.push(sample.outputs[0].clone());
         sample.outputs[1].truth.components = 2;
         sample.outputs[1].truth.name = "v".into();
-        sample.domain = nkn::domain::Grid::unit(&[40]).unwrap().into();
-        for values in [&mut sample.outputs[1].truth.values] {
-            values.extend(values.clone());
-        }
+        sample.outputs[1].truth.values = [wave(&[40]).outputs[0].truth.values.as_slice(); 2].concat();
         sample.outputs[1].prediction = vec![0.5; 80];
         let html = figure(&[sample]);
         assert_well_formed(&html);
