@@ -94,6 +94,13 @@ impl<'a> Table<'a> {
         self.values.get(&(quadrature, depth, (place, split, self.errors.trained_at))).copied()
     }
 
+    /// Whether the same samples were predicted at the training resolution and at others.
+    fn is_elsewhere_too(&self) -> bool {
+        let (here, elsewhere): (Vec<&Column>, Vec<&Column>) =
+            self.columns.iter().partition(|column| column.2 == self.errors.trained_at);
+        elsewhere.iter().any(|column| here.iter().any(|other| other.1 == column.1))
+    }
+
     /// The smallest error of a column, if there are several to compare.
     fn best(&self, column: Column) -> Option<f64> {
         let of_column = || self.values.iter().filter(|(key, _)| key.2 == column).map(|(_, &value)| value);
@@ -159,7 +166,7 @@ impl<'a> Table<'a> {
         }
         html! {
             strong { "How large is the " (title) "?" }
-            @if self.columns.iter().any(|column| column.2 != self.errors.trained_at) {
+            @if self.is_elsewhere_too() {
                 " The network has only seen " (self.grid(self.errors.trained_at)) ". Read along a row: the small print is the \
                  ratio to the error of the same weights there. A neural operator keeps its error on other grids, so it \
                  should be near 1; it is coloured above " (WORSE) "."

@@ -130,7 +130,7 @@ impl Plane {
         let points: Vec<_> = self.pixels(frame).into_iter().zip(values).collect();
         let layers: String = points.chunks(layer.max(1)).map(|layer| discs(layer, scale)).collect();
         let spacing = (frame.width * frame.height / values.len().max(1) as f64).sqrt();
-        let diameter = pixel((1.1 * spacing).clamp(DIAMETERS.0, DIAMETERS.1));
+        let diameter = pixel(spacing.clamp(DIAMETERS.0, DIAMETERS.1));
         frame.clip(&format!("<g class=\"discs\" stroke-width=\"{diameter}\">\n{layers}</g>\n"))
             + &path("frame", &frame.border())
     }
@@ -181,7 +181,7 @@ mod tests {
             let values: Vec<f64> = (0..90).map(f64::from).collect();
             let html = painted(&plane, &values);
             assert_eq!(html.matches("h0").count(), 90);
-            assert!(!html.contains("NaN") && html.contains("stroke-width=\"11.6\""), "{html}");
+            assert!(!html.contains("NaN") && html.contains("stroke-width=\"10.5\""), "{html}");
             let inside = |place: Option<(f64, f64)>| {
                 place.is_some_and(|(x, y)| (1.0..99.0).contains(&x) && (1.0..99.0).contains(&y))
             };

@@ -11,8 +11,11 @@ const FEWEST: usize = 4;
 /// Errors that differ by more than this factor have a logarithmic axis.
 const WIDE: f64 = 8.0;
 
-/// The height of a histogram in pixels, and that of its legend and labels.
-const HEIGHTS: (f64, f64) = (110.0, 56.0);
+/// The height of a histogram in pixels.
+const HEIGHT: f64 = 110.0;
+
+/// Room above the first histogram and between two, in pixels, for legends and labels.
+const ROOMS: (f64, f64) = (26.0, 52.0);
 
 /// The relative errors of samples.
 #[derive(Debug, Clone)]
@@ -41,15 +44,15 @@ pub fn figure(spreads: &[Spread]) -> String {
         ratio if ratio > WIDE => Axis::logarithmic((low, high)),
         _ => Axis::around([low, high]),
     };
-    let (height, room) = HEIGHTS;
     let mut content = String::new();
     for (k, (spread, errors)) in drawn.iter().enumerate() {
-        let top = room + (height + room) * k as f64;
-        content += &histogram(spread, errors, axis, (top, height));
+        let top = ROOMS.0 + (HEIGHT + ROOMS.1) * k as f64;
+        let x_label = if k + 1 == drawn.len() { "relative L² error" } else { "" };
+        content += &histogram(spread, errors, Frame::wide(top, HEIGHT, axis, axis), x_label);
     }
     let count = drawn.iter().map(|(_, errors)| errors.len()).max().unwrap_or_default();
     let description = format!("Histograms of the relative L² errors of {count} test samples.");
-    let bottom = (height + room) * drawn.len() as f64 + 46.0;
+    let bottom = ROOMS.0 + (HEIGHT + ROOMS.1) * drawn.len() as f64;
     let drawing = svg::drawing(bottom, "Errors of the test samples", &description, &content);
     let left = spreads.iter().flat_map(|spread| &spread.errors).any(|error| !error.is_finite());
     let left = if left { " Errors that are not finite are left out." } else { "" };
@@ -70,17 +73,17 @@ fn counts(errors: &[f64], axis: Axis) -> Vec<usize> {
     counts
 }
 
-/// One histogram below an upper edge.
-fn histogram(spread: &Spread, errors: &[f64], axis: Axis, (top, height): (f64, f64)) -> String {
-    let counts = counts(errors, axis);
+/// One histogram over the frame's horizontal axis.
+fn histogram(spread: &Spread, errors: &[f64], frame: Frame, x_label: &str) -> String {
+    let counts = counts(errors, frame.x);
     let most = counts.iter().copied().max().unwrap_or_default().max(1);
-    let frame = Frame::wide(top, height, axis, Axis::linear((0.0, 1.08 * most as f64)));
+    let frame = Frame { y: Axis::linear((0.0, 1.08 * most as f64)), ..frame };
     let mut y_ticks = frame.y.ticks(3);
     // There are no halves of samples.
     y_ticks.labelled.retain(|(value, _)| value.fract() == 0.0);
-    let mut content = frame.axes_at((&axis.ticks(8), "relative L² error"), (&y_ticks, "samples"));
+    let mut content = frame.axes_at((&frame.x.ticks(8), x_label), (&y_ticks, "samples"));
     let width = frame.width / counts.len() as f64;
-    let bottom = pixel(top + height);
+    let bottom = pixel(frame.top + frame.height);
     let bar = |(k, &count): (usize, &usize)| {
         let left = frame.left + width * k as f64;
         let y = frame.down(count as f64).filter(|_| count > 0)?;
@@ -91,13 +94,13 @@ fn histogram(spread: &Spread, errors: &[f64], axis: Axis, (top, height): (f64, f
     let marks = [("median", median, "line c1"), ("mean", mean, "line dashed c6")];
     for (_, value, class) in marks {
         let Some(x) = frame.across(value) else { continue };
-        content += &path(class, &format!("M{} {}V{bottom}", pixel(x), pixel(top)));
+        content += &path(class, &format!("M{} {}V{bottom}", pixel(x), pixel(frame.top)));
     }
     let entry = |(what, value, class): (&str, f64, &str)| Entry::line(format!("{what} {}", percent(value)), class);
     let entries = marks.map(entry);
     let name = if spread.name.is_empty() { "all outputs" } else { &spread.name };
-    content += &svg::label(frame.left, top - 10.0, "strong", &svg::shortened(name, 40));
-    content + &svg::legend(frame.left + 360.0, top - 14.0, &entries).0
+    content += &svg::label(frame.left, frame.top - 10.0, "strong", &svg::shortened(name, 40));
+    content + &svg::legend(frame.left + 360.0, frame.top - 14.0, &entries).0
 }
 
 #[cfg(test)]

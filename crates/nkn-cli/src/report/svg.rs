@@ -188,7 +188,7 @@ impl Frame {
         if !y_label.is_empty() {
             // The label stands left of the widest tick label.
             let widest = y_ticks.labelled.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0);
-            let place = (self.left - 20.0 - 6.6 * widest as f64, self.top + self.height / 2.0);
+            let place = ((self.left - 20.0 - 6.6 * widest as f64).max(5.0), self.top + self.height / 2.0);
             let turn = if y_label.chars().count() > 1 { -90 } else { 0 };
             labels.push_str(&format!(
                 "<text class=\"middle\" transform=\"translate({} {}) rotate({turn})\">{}</text>\n",
