@@ -23,33 +23,39 @@ fn picks(errors: &[Option<f64>]) -> Vec<(usize, &'static str)> {
 }
 
 /// The best, the median and the worst sample of a set, in other sets too, and how the errors of all are spread.
-pub fn samples(model: &Model, test: &Samples, others: &[Samples]) -> Result<(Vec<Comparison>, Vec<Spread>)> {
-    let prediction = model.predict(test)?;
-    let columns = Columns::of(test, &model.config().output_names())?;
+pub fn samples(
+    model: &Model,
+    (split, set): (&'static str, &Samples),
+    others: &[Samples],
+) -> Result<(Vec<Comparison>, Vec<Spread>)> {
+    let prediction = model.predict(set)?;
+    let columns = Columns::of(set, &model.config().output_names())?;
     let picks = picks(&columns.of_samples(&prediction));
     let numbers: Vec<usize> = picks.iter().map(|pick| pick.0).collect();
     let mut shown = Vec::new();
-    for set in std::iter::once(test).chain(others).filter(|_| !picks.is_empty()) {
+    for set in std::iter::once(set).chain(others).filter(|_| !picks.is_empty()) {
         for (comparison, (_, rank)) in comparisons(model, set, &numbers)?.into_iter().zip(&picks) {
-            shown.push(Comparison { rank, ..comparison });
+            shown.push(Comparison { split, rank, ..comparison });
         }
     }
     shown.sort_by_key(|comparison| numbers.iter().position(|&number| number == comparison.index));
-    Ok((shown, spreads(&columns, &prediction)))
+    Ok((shown, spreads(split, &columns, &prediction)))
 }
 
 /// The errors in all, and those of each of several outputs.
-fn spreads(columns: &Columns, prediction: &[f64]) -> Vec<Spread> {
+fn spreads(split: &'static str, columns: &Columns, prediction: &[f64]) -> Vec<Spread> {
     let outputs: Vec<_> = columns.outputs().collect();
-    let own = outputs
-        .iter()
-        .map(|(name, which)| Spread { name: (*name).to_owned(), errors: columns.errors_in(prediction, which.clone()) });
-    let all = Spread { name: String::new(), errors: columns.errors(prediction) };
+    let own = outputs.iter().map(|(name, which)| Spread {
+        split,
+        name: (*name).to_owned(),
+        errors: columns.errors_in(prediction, which.clone()),
+    });
+    let all = Spread { split, name: String::new(), errors: columns.errors(prediction) };
     let all = (outputs.len() > 1).then_some(all);
     all.into_iter().chain(own).collect()
 }
 
-/// Some samples of a set beside the model's predictions.
+/// Some samples of a test set beside the model's predictions.
 pub fn comparisons(model: &Model, set: &Samples, picks: &[usize]) -> Result<Vec<Comparison>> {
     let samples = set.select(picks);
     let prediction = model.predict(&samples)?;
@@ -76,6 +82,7 @@ pub fn comparisons(model: &Model, set: &Samples, picks: &[usize]) -> Result<Vec<
             domain => domain.clone(),
         };
         Comparison {
+            split: "Test",
             index,
             rank: "",
             domain,

@@ -1,4 +1,4 @@
-//! Test samples in two and three dimensions: input, truth, prediction and error in colours, a row per output and resolution;
+//! Samples in two and three dimensions: input, truth, prediction and error in colours, a row per output and resolution;
 //! of vectors their length, with arrows.
 
 use super::arrows;
@@ -158,7 +158,7 @@ fn sample(shown: &mut [Shown]) -> String {
         labels.join("; ")
     );
     let field = shown[0].0;
-    let drawing = svg::drawing(y + 36.0, &format!("Fields of test sample {}", field.index), &description, &content);
+    let drawing = svg::drawing(y + 36.0, &format!("Fields: {}", field.title()), &description, &content);
     let error = if field.is_plain() { String::new() } else { format!("error {}", percent(field.relative_l2)) };
     field.heading(&error) + &drawing
 }

@@ -1,4 +1,4 @@
-//! Test samples on a line: input, truth with prediction, and error as curves; vectors component by component.
+//! Samples on a line: input, truth with prediction, and error as curves; vectors component by component.
 
 use super::samples::{Comparison, Row};
 use super::scale::{Axis, extent};
@@ -43,8 +43,7 @@ fn sample(whole: &Comparison) -> String {
     let content: String = rows.iter().enumerate().map(|(k, row)| draw(row, &x, &order, ROW * k as f64)).collect();
     let error = scientific(whole.relative_l2);
     let description = format!("Input, truth with prediction, and error over x. Relative L² error: {error}.");
-    let title = format!("Test sample {}", whole.index);
-    let drawing = svg::drawing(ROW * rows.len() as f64, &title, &description, &content);
+    let drawing = svg::drawing(ROW * rows.len() as f64, &whole.title(), &description, &content);
     whole.heading(&format!("relative L² error {error}{}", errors(whole))) + &drawing
 }
 

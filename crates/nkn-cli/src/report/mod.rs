@@ -48,9 +48,9 @@ pub struct Report {
     pub errors: errors::Errors,
     /// Training curves, one per depth, in the order in which the depths were trained.
     pub curves: Vec<curves::Curve>,
-    /// The errors of all test samples, one entry per output.
+    /// The errors of all samples, one entry per output.
     pub spreads: Vec<spread::Spread>,
-    /// A few test samples, those in two dimensions at one or several resolutions.
+    /// A few samples, those in two dimensions at one or several resolutions.
     pub samples: Vec<samples::Comparison>,
     /// The learned Green's function, if the network has one.
     pub green: Option<green::Green>,
@@ -76,7 +76,7 @@ pub fn render(report: &Report) -> String {
         ("Errors", errors::figure(&report.errors)),
         ("Training", curves::figure(&report.curves, &palette)),
         ("Errors of the samples", spread::figure(&report.spreads)),
-        ("Test samples", lines::figure(&report.samples)),
+        ("Samples", lines::figure(&report.samples)),
         ("Fields", fields::figure(&report.samples)),
         ("Green's function", report.green.as_ref().map(green::figure).unwrap_or_default()),
         ("Confusions", confusion::figure(&report.answers, &report.classes)),

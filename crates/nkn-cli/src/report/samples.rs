@@ -1,14 +1,16 @@
-//! A test sample beside the network's prediction, whatever it is made of: any number of functions, scalars or vectors, on a
+//! A sample beside the network's prediction, whatever it is made of: any number of functions, scalars or vectors, on a
 //! grid or on points. Those on a line are drawn by `lines`, all others by `fields`.
 
 use super::text::percent;
 use nkn::domain::Domain;
 use nkn::field::{Field, relative_l2};
 
-/// A test sample beside the network's prediction, on the same points.
+/// A sample beside the network's prediction, on the same points.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// Its number in the test set.
+    /// The set that it is from: "Test", or "Training" where nothing is kept for tests.
+    pub split: &'static str,
+    /// Its number in the set.
     pub index: usize,
     /// What its error is among those of all samples, for example "worst"; empty if it was not chosen for that.
     pub rank: &'static str,
@@ -72,11 +74,16 @@ impl Comparison {
         matches!(&self.outputs[..], [one] if one.truth.components == 1)
     }
 
+    /// Which sample it is, for example "Test sample 7".
+    pub fn title(&self) -> String {
+        format!("{} sample {}", self.split, self.index)
+    }
+
     /// The heading, with what else there is to say.
     pub fn heading(&self, aside: &str) -> String {
         let words = [self.rank, aside].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ");
         let words = if words.is_empty() { words } else { format!(" <span class=\"aside\">{words}</span>") };
-        format!("<h3>Test sample {}{words}</h3>\n", self.index)
+        format!("<h3>{}{words}</h3>\n", self.title())
     }
 }
 
@@ -143,7 +150,8 @@ pub mod tests {
         let wave: Vec<f64> = (0..grid.len()).map(|node| (6.0 * grid.point(node)[0]).sin()).collect();
         let output = Output { truth: scalar("u", wave.clone()), prediction: wave.clone(), relative_l2: 1e-3 };
         let inputs = vec![scalar("f", wave)];
-        Comparison { index: 7, rank: "", domain: grid.into(), inputs, outputs: vec![output], relative_l2: 1e-3 }
+        let (domain, outputs) = (grid.into(), vec![output]);
+        Comparison { split: "Test", index: 7, rank: "", domain, inputs, outputs, relative_l2: 1e-3 }
     }
 
     /// A pressure and a velocity of as many components as axes on a spiral of points, the velocity predicted a half too large.
@@ -158,6 +166,7 @@ pub mod tests {
         let prediction = velocity.iter().map(|v| 1.5 * v).collect();
         let velocity = Field { name: "v".into(), components: dim, values: velocity };
         Comparison {
+            split: "Test",
             index: 3,
             rank: "median",
             domain: PointCloud::new(dim, points, 1.0).unwrap().into(),
@@ -200,6 +209,7 @@ pub mod tests {
     #[test]
     fn a_heading_says_what_a_sample_is_for() {
         assert_eq!(wave(&[5]).heading(""), "<h3>Test sample 7</h3>\n");
+        assert_eq!(Comparison { split: "Training", ..wave(&[5]) }.heading(""), "<h3>Training sample 7</h3>\n");
         let heading = spiral(2, 9).heading("error 1");
         assert_eq!(heading, "<h3>Test sample 3 <span class=\"aside\">median, error 1</span></h3>\n");
     }

@@ -76,11 +76,13 @@ fn of(folder: &RunFolder) -> Result<Report> {
         Data::Functions { train, test } => {
             let errors = errors(&config, &models, train, test.as_ref())?;
             let report = Report { errors, green: green(&config, deepest, train)?, ..report };
-            let Some(test) = test else { return Ok(report) };
-            // In the plane a sample is seen on finer grids too.
-            let finer = if is_square(test.domain()) { other_resolutions(&config) } else { Vec::new() };
+            // Without test samples those of the training are seen, and called so.
+            let seen = test.as_ref().map_or(("Training", train), |test| ("Test", test));
+            // In the plane a test sample is seen on finer grids too.
+            let has_finer = test.as_ref().is_some_and(|test| is_square(test.domain()));
+            let finer = if has_finer { other_resolutions(&config) } else { Vec::new() };
             let finer = config.data.tests_at(&finer, &|_, _| {})?;
-            let (samples, spreads) = compare::samples(deepest, test, &finer)?;
+            let (samples, spreads) = compare::samples(deepest, seen, &finer)?;
             Ok(Report { samples, spreads, ..report })
         }
         Data::Images(splits) => of_images(report, &config, deepest, splits, &results),

@@ -1,4 +1,4 @@
-//! How the errors of the test samples are spread: a histogram of the relative error, one per output.
+//! How the errors of samples are spread: a histogram of the relative error, one per output.
 
 use super::scale::{Axis, extent};
 use super::svg::{self, Entry, Frame, path, pixel};
@@ -20,6 +20,8 @@ const ROOMS: (f64, f64) = (26.0, 52.0);
 /// The relative errors of samples.
 #[derive(Debug, Clone)]
 pub struct Spread {
+    /// The set of samples: "Test", or "Training" where nothing is kept for tests.
+    pub split: &'static str,
     /// The output; empty if they are errors of all outputs.
     pub name: String,
     /// An error per sample.
@@ -51,13 +53,14 @@ pub fn figure(spreads: &[Spread]) -> String {
         content += &histogram(spread, errors, Frame::wide(top, HEIGHT, axis, axis), x_label);
     }
     let count = drawn.iter().map(|(_, errors)| errors.len()).max().unwrap_or_default();
-    let description = format!("Histograms of the relative L² errors of {count} test samples.");
+    let samples = format!("{} samples", drawn[0].0.split.to_lowercase());
+    let description = format!("Histograms of the relative L² errors of {count} {samples}.");
     let bottom = ROOMS.0 + (HEIGHT + ROOMS.1) * drawn.len() as f64;
-    let drawing = svg::drawing(bottom, "Errors of the test samples", &description, &content);
+    let drawing = svg::drawing(bottom, &format!("Errors of the {samples}"), &description, &content);
     let left = spreads.iter().flat_map(|spread| &spread.errors).any(|error| !error.is_finite());
     let left = if left { " Errors that are not finite are left out." } else { "" };
     let caption = format!(
-        "<strong>Are all samples predicted alike?</strong> The number of test samples by their relative L² error. A mean \
+        "<strong>Are all samples predicted alike?</strong> The number of {samples} by their relative L² error. A mean \
          far to the right of the median comes from a few bad samples: the worst is drawn below.{left}"
     );
     svg::figure(&drawing, &caption)
@@ -109,7 +112,7 @@ mod tests {
     use crate::report::tests::assert_well_formed;
 
     fn spread(name: &str, errors: &[f64]) -> Spread {
-        Spread { name: name.into(), errors: errors.to_vec() }
+        Spread { split: "Test", name: name.into(), errors: errors.to_vec() }
     }
 
     #[test]
