@@ -131,8 +131,9 @@ impl Plane {
         let layers: String = points.chunks(layer.max(1)).map(|layer| discs(layer, scale)).collect();
         let spacing = (frame.width * frame.height / values.len().max(1) as f64).sqrt();
         let diameter = pixel(spacing.clamp(DIAMETERS.0, DIAMETERS.1));
-        frame.clip(&format!("<g class=\"discs\" stroke-width=\"{diameter}\">\n{layers}</g>\n"))
-            + &path("frame", &frame.border())
+        // The ground is a grey that no colour map has: white and dark discs are seen in both themes.
+        let discs = format!("<g class=\"discs\" stroke-width=\"{diameter}\">\n{layers}</g>\n");
+        frame.clip(&(path("ground", &frame.border()) + &discs)) + &path("frame", &frame.border())
     }
 }
 
