@@ -2,6 +2,7 @@
 
 use super::color::Palette;
 use super::measure;
+use super::parts;
 use super::scale::{Axis, Ticks};
 use super::svg::{self, Entry, Frame, label, path, pixel};
 use super::text::{size, two_digits, unique};
@@ -46,10 +47,12 @@ fn is_test(column: &&Column) -> bool {
 
 /// The tables and the drawing, or nothing without errors.
 pub fn figure(errors: &Errors) -> String {
-    let tables = unique(errors.rows.iter().map(|row| row.measure.metric.as_str()));
+    let tables =
+        unique(errors.rows.iter().map(|row| row.measure.metric.as_str()).filter(|metric| !parts::is_part(metric)));
     let tables: Vec<_> = tables.into_iter().map(|metric| Table::new(errors, metric)).collect();
     let Some(first) = tables.first() else { return String::new() };
-    tables.iter().enumerate().map(|(k, table)| table.html(k > 0).into_string()).collect::<String>() + &first.chart()
+    let whole: String = tables.iter().enumerate().map(|(k, table)| table.html(k > 0).into_string()).collect();
+    whole + &parts::table(errors).into_string() + &first.chart()
 }
 
 /// The errors of one metric.
@@ -89,6 +92,13 @@ impl<'a> Table<'a> {
     /// The error of the same weights on the same split at the training resolution.
     fn at_home(&self, quadrature: &'a str, depth: usize, (place, split, _): Column<'a>) -> Option<f64> {
         self.values.get(&(quadrature, depth, (place, split, self.errors.trained_at))).copied()
+    }
+
+    /// Whether the same samples were predicted at the training resolution and at others.
+    fn is_elsewhere_too(&self) -> bool {
+        let (here, elsewhere): (Vec<&Column>, Vec<&Column>) =
+            self.columns.iter().partition(|column| column.2 == self.errors.trained_at);
+        elsewhere.iter().any(|column| here.iter().any(|other| other.1 == column.1))
     }
 
     /// The smallest error of a column, if there are several to compare.
@@ -156,7 +166,7 @@ impl<'a> Table<'a> {
         }
         html! {
             strong { "How large is the " (title) "?" }
-            @if self.columns.iter().any(|column| column.2 != self.errors.trained_at) {
+            @if self.is_elsewhere_too() {
                 " The network has only seen " (self.grid(self.errors.trained_at)) ". Read along a row: the small print is the \
                  ratio to the error of the same weights there. A neural operator keeps its error on other grids, so it \
                  should be near 1; it is coloured above " (WORSE) "."

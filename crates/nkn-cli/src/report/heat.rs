@@ -66,7 +66,7 @@ impl Scale {
             content.push_str(&beside(top + 0.75 * height, &compact(low)));
             vec![LEVELS - 1, 0]
         } else {
-            let ticks = self.values.ticks((height / 36.0).clamp(2.0, 5.0) as usize);
+            let ticks = self.values.ticks((height / 36.0).clamp(3.0, 5.0) as usize);
             for (value, text) in &ticks.labelled {
                 let Some(y) = bar.down(*value) else { continue };
                 content.push_str(&beside(y, text));

@@ -5,8 +5,10 @@
 //! figures are inline SVG, with small embedded images for heat maps and photographs, and its colours follow the reader's
 //! light or dark theme. Numbers that are not finite are skipped in figures and written as "not finite" in tables.
 
+mod arrows;
 mod choices;
 pub(crate) mod color;
+pub(crate) mod compare;
 mod confusion;
 pub(crate) mod curves;
 pub mod errors;
@@ -14,13 +16,17 @@ pub(crate) mod fields;
 mod green;
 pub mod growth;
 pub(crate) mod heat;
+mod lines;
 pub(crate) mod measure;
 mod mistakes;
+mod parts;
 mod pixels;
+mod plane;
 pub(crate) mod samples;
 pub(crate) mod scale;
 pub mod source;
 mod spectrum;
+mod spread;
 mod stencils;
 pub(crate) mod svg;
 #[cfg(test)]
@@ -43,7 +49,9 @@ pub struct Report {
     pub errors: errors::Errors,
     /// Training curves, one per depth, in the order in which the depths were trained.
     pub curves: Vec<curves::Curve>,
-    /// A few test samples, those in two dimensions at one or several resolutions.
+    /// The errors of all samples, one entry per output.
+    pub spreads: Vec<spread::Spread>,
+    /// A few samples, those in two dimensions at one or several resolutions.
     pub samples: Vec<samples::Comparison>,
     /// The learned Green's function, if the network has one.
     pub green: Option<green::Green>,
@@ -70,7 +78,8 @@ pub fn render(report: &Report) -> String {
     let sections = [
         ("Errors", errors::figure(&report.errors)),
         ("Training", curves::figure(&report.curves, &palette)),
-        ("Test samples", samples::figure(&report.samples)),
+        ("Errors of the samples", spread::figure(&report.spreads)),
+        ("Samples", lines::figure(&report.samples)),
         ("Fields", fields::figure(&report.samples)),
         ("Green's function", report.green.as_ref().map(green::figure).unwrap_or_default()),
         ("Confusions", confusion::figure(&report.answers, &report.classes)),

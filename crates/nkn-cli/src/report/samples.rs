@@ -1,143 +1,216 @@
-//! Test samples beside predictions: those on a line as curves; those in the plane are drawn by `fields`.
+//! A sample beside the network's prediction, whatever it is made of: any number of functions, scalars or vectors, on a
+//! grid or on points. Those on a line are drawn by `lines`, all others by `fields`.
 
-use super::scale::{Axis, extent};
-use super::svg::{self, Entry, Frame};
-use super::text::scientific;
-use nkn::domain::{Domain, Grid};
+use super::text::percent;
+use nkn::domain::Domain;
+use nkn::field::{Field, relative_l2};
 
-/// A test sample beside the network's prediction, on the same points.
+/// A sample beside the network's prediction, on the same points.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// Its number in the test set.
+    /// The set that it is from: "Test", or "Training" where nothing is kept for tests.
+    pub split: &'static str,
+    /// Its number in the set.
     pub index: usize,
-    /// The points.
+    /// What its error is among those of all samples, for example "worst"; empty if it was not chosen for that.
+    pub rank: &'static str,
+    /// The points: a grid or one cloud.
     pub domain: Domain,
-    /// What the input is, for example "permeability".
-    pub input_name: String,
-    /// The input at the points.
-    pub input: Vec<f64>,
-    /// The true solution at the points.
-    pub truth: Vec<f64>,
-    /// The network's solution at the points.
+    /// The first inputs of the network.
+    pub inputs: Vec<Field>,
+    /// Truth and prediction of each output.
+    pub outputs: Vec<Output>,
+    /// Relative L² error of the prediction; of several outputs the mean of theirs.
+    pub relative_l2: f64,
+}
+
+/// One output of a sample.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// The true function.
+    pub truth: Field,
+    /// The network's, nodes x components.
     pub prediction: Vec<f64>,
     /// Relative L² error of the prediction.
     pub relative_l2: f64,
 }
 
+/// Functions that stand beside each other: an output with one of the inputs, or inputs for which there is no output left.
+#[derive(Debug)]
+pub struct Row<'a> {
+    /// At most one beside an output.
+    pub inputs: &'a [Field],
+    /// What is predicted.
+    pub output: Option<&'a Output>,
+}
+
 impl Comparison {
+    /// The functions in rows: a row per output with the inputs before them, then what is left of the inputs.
+    pub fn rows(&self) -> Vec<Row<'_>> {
+        let input = |place: usize| self.inputs.get(place..place + 1).unwrap_or(&[]);
+        let outputs = self.outputs.iter().enumerate();
+        let mut rows: Vec<_> = outputs.map(|(k, output)| Row { inputs: input(k), output: Some(output) }).collect();
+        match self.inputs.get(self.outputs.len()..) {
+            None | Some([]) => {}
+            Some(inputs) => rows.push(Row { inputs, output: None }),
+        }
+        rows
+    }
+
+    /// The same with every component of a vector as a function of its own.
+    pub fn by_component(&self) -> Self {
+        let inputs = self.inputs.iter().flat_map(components);
+        let outputs = self.outputs.iter().flat_map(Output::components);
+        Self { inputs: inputs.collect(), outputs: outputs.collect(), ..self.clone() }
+    }
+
+    /// All functions that are given: inputs and truths.
+    pub fn functions(&self) -> impl Iterator<Item = &Field> {
+        self.inputs.iter().chain(self.outputs.iter().map(|output| &output.truth))
+    }
+
+    /// Whether the only output is a scalar, whose error is that of the sample.
+    pub fn is_plain(&self) -> bool {
+        matches!(&self.outputs[..], [one] if one.truth.components == 1)
+    }
+
+    /// Which sample it is, for example "Test sample 7".
+    pub fn title(&self) -> String {
+        format!("{} sample {}", self.split, self.index)
+    }
+
+    /// The heading, with what else there is to say.
+    pub fn heading(&self, aside: &str) -> String {
+        let words = [self.rank, aside].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ");
+        let words = if words.is_empty() { words } else { format!(" <span class=\"aside\">{words}</span>") };
+        format!("<h3>{}{words}</h3>\n", self.title())
+    }
+}
+
+impl Output {
+    /// A prediction of this function.
+    pub fn new(truth: Field, prediction: Vec<f64>) -> Self {
+        let error = relative_l2(&prediction, &truth.values, truth.values.len().max(1));
+        let relative_l2 = error.first().copied().unwrap_or(f64::NAN);
+        Self { truth, prediction, relative_l2 }
+    }
+
     /// Prediction minus truth.
     pub fn error(&self) -> Vec<f64> {
-        self.prediction.iter().zip(&self.truth).map(|(prediction, truth)| prediction - truth).collect()
+        self.prediction.iter().zip(&self.truth.values).map(|(prediction, truth)| prediction - truth).collect()
     }
 
-    /// The grid of a sample in the plane.
-    pub fn plane(&self) -> Option<&Grid> {
-        match &self.domain {
-            Domain::Grid(grid) if grid.dim() == 2 => Some(grid),
-            _ => None,
+    /// The components, each as an output of its own; a scalar is its only one.
+    pub fn components(&self) -> Vec<Self> {
+        let prediction = Field { values: self.prediction.clone(), ..self.truth.clone() };
+        let both = components(&self.truth).into_iter().zip(components(&prediction));
+        match self.truth.components {
+            1 => vec![self.clone()],
+            _ => both.map(|(truth, prediction)| Self::new(truth, prediction.values)).collect(),
         }
+    }
+
+    /// Its error in words, of a vector those of its components too.
+    pub fn error_in_words(&self) -> String {
+        let whole = percent(self.relative_l2);
+        if self.truth.components == 1 {
+            return whole;
+        }
+        let each: Vec<_> = self.components().iter().map(|component| percent(component.relative_l2)).collect();
+        format!("{whole} (components {})", each.join(", "))
     }
 }
 
-/// The figure of the samples on a line, or nothing without any.
-pub fn figure(samples: &[Comparison]) -> String {
-    let rows: String = samples.iter().filter(|sample| sample.domain.dim() == 1).map(row).collect();
-    if rows.is_empty() {
-        return rows;
+/// The components of a function, `name.0`, `name.1`, …; a scalar is its only one.
+fn components(field: &Field) -> Vec<Field> {
+    if field.components == 1 {
+        return vec![field.clone()];
     }
-    svg::figure(
-        &rows,
-        "<strong>What goes in, what comes out.</strong> The prediction should lie on the truth so well that only the \
-         right panel tells them apart: mind its own, smaller axis, and look for where the error sits (at the boundary? \
-         where <var>f</var> wiggles?).",
-    )
-}
-
-/// Three panels of one sample.
-fn row(sample: &Comparison) -> String {
-    let (x, error, index) = (sample.domain.coordinates(), sample.error(), sample.index);
-    let panels = [
-        vec![(&sample.input, "input f(x)", "line c2")],
-        vec![(&sample.truth, "truth u(x)", "line truth"), (&sample.prediction, "prediction", "line dashed c1")],
-        vec![(&error, "prediction − truth", "line c3")],
-    ];
-    let mut content = String::new();
-    for (column, lines) in panels.iter().enumerate() {
-        // An error is compared with zero.
-        let zero = (column == 2).then_some(0.0);
-        let frame = Frame {
-            left: 52.0 + 308.0 * column as f64,
-            top: 34.0,
-            width: 246.0,
-            height: 150.0,
-            x: Axis::linear(extent(x.iter().copied()).unwrap_or((0.0, 1.0))),
-            y: Axis::around(lines.iter().flat_map(|line| line.0).copied().chain(zero)),
-        };
-        let entries: Vec<_> = lines.iter().map(|&(_, name, class)| Entry::line(name, class)).collect();
-        content += &(frame.axes("x", "") + &svg::legend(frame.left + 4.0, 16.0, &entries).0);
-        for (values, _, class) in lines {
-            content += &frame.line(x.iter().copied().zip(values.iter().copied()), class);
-        }
-    }
-    let error = scientific(sample.relative_l2);
-    let description = format!("Input, truth with prediction, and error over x. Relative L² error: {error}.");
-    let drawing = svg::drawing(226.0, &format!("Test sample {index}"), &description, &content);
-    format!("<h3>Test sample {index} <span class=\"aside\">relative L² error {error}</span></h3>\n{drawing}")
+    let component = |k: usize| Field {
+        name: format!("{}.{k}", field.name),
+        components: 1,
+        values: field.values.iter().skip(k).step_by(field.components).copied().collect(),
+    };
+    (0..field.components).map(component).collect()
 }
 
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::report::tests::assert_well_formed;
+    use nkn::domain::{Grid, PointCloud};
 
-    /// A wave on the nodes of a grid in the unit interval or square, predicted without an error.
+    /// A scalar function.
+    pub fn scalar(name: &str, values: Vec<f64>) -> Field {
+        Field { name: name.into(), components: 1, values }
+    }
+
+    /// A wave on the nodes of a grid in the unit interval, square or cube, predicted without an error.
     pub fn wave(shape: &[usize]) -> Comparison {
         let grid = Grid::unit(shape).unwrap();
         let wave: Vec<f64> = (0..grid.len()).map(|node| (6.0 * grid.point(node)[0]).sin()).collect();
-        Comparison {
-            index: 7,
-            domain: grid.into(),
-            input_name: "f".into(),
-            input: wave.clone(),
-            truth: wave.clone(),
-            prediction: wave,
-            relative_l2: 1e-3,
-        }
+        let output = Output { truth: scalar("u", wave.clone()), prediction: wave.clone(), relative_l2: 1e-3 };
+        let inputs = vec![scalar("f", wave)];
+        let (domain, outputs) = (grid.into(), vec![output]);
+        Comparison { split: "Test", index: 7, rank: "", domain, inputs, outputs, relative_l2: 1e-3 }
     }
 
-    #[test]
-    fn three_panels_with_names_and_the_error() {
-        let html = figure(&[wave(&[70])]);
-        assert_well_formed(&html);
-        assert!(html.contains("Test sample 7 <span class=\"aside\">relative L² error 1.00e-3</span>"));
-        for name in ["input f(x)", "truth u(x)", "prediction", "prediction − truth"] {
-            assert!(html.contains(&format!(">{name}</text>")), "{name}");
-        }
-        assert_eq!(html.matches(">x</text>").count(), 3);
-    }
-
-    #[test]
-    fn a_line_is_interrupted_where_it_is_not_known() {
-        let pieces = |sample: Comparison| {
-            let (html, class) = (figure(&[sample]), "line dashed c1\" d=\"");
-            let path = &html[html.find(class).expect("a prediction") + class.len()..];
-            path.split('"').next().map(|path| path.matches('M').count())
+    /// A pressure and a velocity of as many components as axes on a spiral of points, the velocity predicted a half too large.
+    pub fn spiral(dim: usize, count: usize) -> Comparison {
+        let place = |k: usize, axis: usize| {
+            let t = (k as f64 + 0.5) / count as f64;
+            [0.5 + 0.5 * t.sqrt() * (2.4 * k as f64).cos(), 0.5 + 0.5 * t.sqrt() * (2.4 * k as f64).sin(), t][axis]
         };
-        let mut broken = wave(&[70]);
-        broken.prediction[20..30].fill(f64::NAN);
-        assert_eq!((pieces(wave(&[70])), pieces(broken)), (Some(1), Some(2)));
+        let points: Vec<f64> = (0..count).flat_map(|k| (0..dim).map(move |axis| place(k, axis))).collect();
+        let pressure: Vec<f64> = (0..count).map(|k| place(k, 0)).collect();
+        let velocity: Vec<f64> = points.iter().map(|x| x - 0.5).collect();
+        let prediction = velocity.iter().map(|v| 1.5 * v).collect();
+        let velocity = Field { name: "v".into(), components: dim, values: velocity };
+        Comparison {
+            split: "Test",
+            index: 3,
+            rank: "median",
+            domain: PointCloud::new(dim, points, 1.0).unwrap().into(),
+            inputs: vec![scalar("f", pressure.clone())],
+            outputs: vec![Output::new(scalar("p", pressure.clone()), pressure), Output::new(velocity, prediction)],
+            relative_l2: 0.25,
+        }
     }
 
     #[test]
-    fn nothing_other_samples_and_broken_ones() {
-        assert_eq!(figure(&[]), "");
-        assert_eq!(figure(&[wave(&[4, 5])]), "", "samples in the plane have a figure of their own");
-        for value in [f64::NAN, f64::INFINITY, -f64::MAX] {
-            let mut broken = Comparison { relative_l2: value, ..wave(&[70]) };
-            broken.input.fill(value);
-            let html = figure(&[broken, wave(&[1])]);
-            assert_well_formed(&html);
-            assert!(!html.contains("NaN") && !html.contains("inf"), "{html}");
-        }
+    fn inputs_stand_beside_outputs_as_long_as_there_are_any() {
+        let names = |sample: &Comparison| -> Vec<(Vec<String>, Option<String>)> {
+            let names = |row: Row| {
+                (
+                    row.inputs.iter().map(|field| field.name.clone()).collect(),
+                    row.output.map(|one| one.truth.name.clone()),
+                )
+            };
+            sample.rows().into_iter().map(names).collect()
+        };
+        let (f, a, g) = ("f".to_string(), "a".to_string(), "g".to_string());
+        let mut sample = wave(&[5]);
+        assert_eq!(names(&sample), [(vec![f.clone()], Some("u".into()))]);
+        sample.inputs.extend([scalar("a", vec![0.0; 5]), scalar("g", vec![0.0; 5])]);
+        assert_eq!(names(&sample), [(vec![f.clone()], Some("u".into())), (vec![a, g], None)]);
+        assert_eq!(names(&spiral(2, 9)), [(vec![f], Some("p".into())), (vec![], Some("v".into()))]);
+    }
+
+    #[test]
+    fn components_have_names_and_errors_of_their_own() {
+        let sample = spiral(2, 9).by_component();
+        let names: Vec<_> = sample.outputs.iter().map(|output| output.truth.name.as_str()).collect();
+        assert_eq!(names, ["p", "v.0", "v.1"]);
+        let errors: Vec<_> = sample.outputs.iter().map(|output| output.relative_l2).collect();
+        assert!(errors[0] == 0.0 && errors[1..].iter().all(|error| (error - 0.5).abs() < 1e-12), "{errors:?}");
+        assert_eq!(spiral(2, 9).outputs[1].error_in_words(), "50 % (components 50 %, 50 %)");
+        assert_eq!((wave(&[5]).is_plain(), spiral(2, 9).is_plain()), (true, false));
+    }
+
+    #[test]
+    fn a_heading_says_what_a_sample_is_for() {
+        assert_eq!(wave(&[5]).heading(""), "<h3>Test sample 7</h3>\n");
+        assert_eq!(Comparison { split: "Training", ..wave(&[5]) }.heading(""), "<h3>Training sample 7</h3>\n");
+        let heading = spiral(2, 9).heading("error 1");
+        assert_eq!(heading, "<h3>Test sample 3 <span class=\"aside\">median, error 1</span></h3>\n");
     }
 }

@@ -3,20 +3,20 @@
 //! All that is asked of the library is asked here; the sections draw its answers.
 
 use super::choices::Choice;
+use super::compare;
 use super::confusion::Answers;
 use super::curves::{Curve, Line};
 use super::errors::{ErrorRow, Errors};
 use super::green::{Green, Kernels};
 use super::mistakes::{self, TILES};
-use super::samples::Comparison;
 use super::text::{rate, scientific, size};
 use super::{Report, render};
 use anyhow::{Context, Result, ensure};
 use nkn::analysis::{Elliptic, LoadSpan, QUICK_LIMIT, Stability, effective_green};
 use nkn::auto::Record;
 use nkn::domain::Domain;
+use nkn::field::Samples;
 use nkn::field::images::Resampler;
-use nkn::field::{Field, Samples, relative_l2};
 use nkn::io::write_atomically;
 use nkn::model::{Block, Kind, Model, Predicting, Stencil};
 use nkn::problem::poisson;
@@ -80,8 +80,14 @@ fn of(folder: &RunFolder) -> Result<Report> {
         Data::Functions { train, test } => {
             let errors = errors(&config, &models, &results, train, test.as_ref())?;
             let report = Report { errors, green: green(&config, deepest, train)?, ..report };
-            let Some(test) = test else { return Ok(report) };
-            Ok(Report { samples: samples(&config, deepest, test)?, ..report })
+            // Without test samples those of the training are seen, and called so.
+            let seen = test.as_ref().map_or(("Training", train), |test| ("Test", test));
+            // In the plane a test sample is seen on finer grids too.
+            let has_finer = test.as_ref().is_some_and(|test| is_square(test.domain()));
+            let finer = if has_finer { other_resolutions(&config) } else { Vec::new() };
+            let finer = config.data.tests_at(&finer, &|_, _| {})?;
+            let (samples, spreads) = compare::samples(deepest, seen, &finer)?;
+            Ok(Report { samples, spreads, ..report })
         }
         Data::Images(splits) => of_images(report, &config, deepest, splits, &results),
     }
@@ -114,17 +120,24 @@ fn facts(folder: &RunFolder, config: &RunConfig, data: &Data, results: &RunResul
             let test = test.as_ref().map_or(0, Samples::count);
             let own = config.train.validation;
             let validation = if own > 0 { format!(", {own} for validation") } else { String::new() };
-            format!("{} to train{validation}, {test} to test, {} nodes", train.count() - own, train.nodes())
+            let about = if matches!(train.domain(), Domain::Clouds(_)) { "about " } else { "" };
+            let nodes = train.nodes();
+            format!("{} to train{validation}, {test} to test, {about}{nodes} nodes", train.count() - own)
         }
         Data::Images(splits) => format!("{} of {} pixels to train", splits.train.count, size(splits.side)),
     };
     let last = results.depths.last();
     let batch = config.train.batch.map_or("all samples".to_string(), |batch| batch.to_string());
+    let functions = match data {
+        Data::Functions { train, .. } if !is_plain(train) || config.model.fields.len() > 1 => functions(config, train),
+        _ => String::new(),
+    };
     let facts = [
         ("run", name(folder.path())),
         ("network", config.model.title(last.map_or(1, |result| result.depth))),
         ("parameters", results.parameters.to_string()),
         ("samples", samples),
+        ("functions", functions),
         ("quadrature", config.model.quadrature.to_string()),
         ("epochs", format!("{}, batches of {batch}", last.map_or(0, |result| result.epochs))),
         ("optimiser", format!("{:?}", config.train.optimiser).to_lowercase()),
@@ -132,8 +145,19 @@ fn facts(folder: &RunFolder, config: &RunConfig, data: &Data, results: &RunResul
         ("training time", last.map_or("unknown".into(), |result| format!("{:.0} s", result.seconds))),
     ];
     let has_rule = config.model.uses_kernel();
-    let shown = facts.into_iter().filter(|(name, _)| has_rule || *name != "quadrature");
+    let shown = facts.into_iter().filter(|(name, value)| (has_rule || *name != "quadrature") && !value.is_empty());
     shown.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// What is predicted from what, with the components of vectors.
+fn functions(config: &RunConfig, samples: &Samples) -> String {
+    let fields = || samples.fields().iter().chain(samples.outputs());
+    let named = |name: &String| {
+        let components = fields().find(|field| field.name == *name).map_or(1, |field| field.components);
+        if components > 1 { format!("{name} ({components} components)") } else { name.clone() }
+    };
+    let all = |names: &[String]| names.iter().map(named).collect::<Vec<_>>().join(", ");
+    format!("{} → {}", all(&config.model.fields), all(&config.model.output_names()))
 }
 
 /// The training error, which is the loss if that is a relative error, and the test error of each depth.
@@ -160,24 +184,10 @@ fn curves(folder: &RunFolder, config: &RunConfig, models: &[Model]) -> Result<Ve
     Ok(models.iter().map(|model| curve(model.depth())).collect())
 }
 
-/// The numbers of the best, the median and the worst sample.
-fn picks(errors: &[f64]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..errors.len()).collect();
-    order.sort_by(|&a, &b| errors[a].total_cmp(&errors[b]));
-    let mut picks: Vec<usize> =
-        [order.first(), order.get(order.len() / 2), order.last()].into_iter().flatten().copied().collect();
-    picks.dedup();
-    picks
-}
-
-/// Whether there is one scalar output on one domain.
-fn is_plain(model: &Model, test: &Samples) -> bool {
-    let is_scalar = |fields: &[Field]| fields.iter().all(|field| field.components == 1);
-    !matches!(test.domain(), Domain::Clouds(_))
-        && model.config().output_names().len() == 1
-        && test.outputs().len() == 1
-        && is_scalar(test.fields())
-        && is_scalar(test.outputs())
+/// Whether the samples have one output and all their functions are scalars.
+fn is_plain(samples: &Samples) -> bool {
+    let functions = || samples.fields().iter().chain(samples.outputs());
+    samples.outputs().len() == 1 && functions().all(|function| function.components == 1)
 }
 
 /// Other resolutions at which nkn can generate the test samples.
@@ -196,41 +206,9 @@ fn other_resolutions(config: &RunConfig) -> Vec<usize> {
     }
 }
 
-/// The best, the median and the worst test sample, in the plane at finer resolutions too.
-fn samples(config: &RunConfig, model: &Model, test: &Samples) -> Result<Vec<Comparison>> {
-    let is_plane = is_square(test.domain());
-    if !is_plain(model, test) || (!is_plane && (test.domain().dim() > 1 || model.config().fields.len() > 1)) {
-        return Ok(Vec::new());
-    }
-    let picks = picks(&relative_l2(&model.predict(test)?, test.output_values()?, test.nodes()));
-    let mut result = comparisons(model, test, &picks)?;
-    let finer = if is_plane { other_resolutions(config) } else { Vec::new() };
-    for finer in config.data.tests_at(&finer, &|_, _| {})? {
-        result.extend(comparisons(model, &finer, &picks)?);
-    }
-    result.sort_by_key(|comparison| picks.iter().position(|&pick| pick == comparison.index));
-    Ok(result)
-}
-
 /// Whether the resolution of samples is the number of nodes along a side.
 pub fn is_square(domain: &Domain) -> bool {
     domain.dim() == 2 && matches!(domain, Domain::Grid(_))
-}
-
-/// Some samples of a set beside the model's predictions.
-pub fn comparisons(model: &Model, set: &Samples, picks: &[usize]) -> Result<Vec<Comparison>> {
-    let Some(input_name) = model.config().fields.first() else { return Ok(Vec::new()) };
-    let samples = set.select(picks);
-    let (prediction, truth) = (model.predict(&samples)?, samples.output_values()?);
-    let errors = relative_l2(&prediction, truth, samples.nodes());
-    let fields = [&samples.field(input_name)?.values[..], truth, &prediction];
-    let comparison = |(place, &index): (usize, &usize)| {
-        let range = place * samples.nodes()..(place + 1) * samples.nodes();
-        let [input, truth, prediction] = fields.map(|values| values[range.clone()].to_vec());
-        let (domain, input_name) = (set.domain().clone(), input_name.clone());
-        Comparison { index, domain, input_name, input, truth, prediction, relative_l2: errors[place] }
-    };
-    Ok(picks.iter().enumerate().map(comparison).collect())
 }
 
 /// What a network has learned whose output is affine in its one input on a line.
@@ -240,7 +218,7 @@ fn green(config: &RunConfig, model: &Model, train: &Samples) -> Result<Option<Gr
     else {
         return Ok(None);
     };
-    if grid.dim() != 1 {
+    if grid.dim() != 1 || !is_plain(train) {
         return Ok(None);
     }
     let x = grid.coordinates();
@@ -391,13 +369,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_the_median_and_the_worst_are_picked() {
-        assert_eq!(picks(&[0.3, 0.1, 0.2, 0.5, 0.4]), [1, 0, 3]);
-        assert_eq!(picks(&[0.3, f64::NAN, 0.1]), [2, 0, 1], "what is not a number is worst");
-        assert_eq!((picks(&[0.3]), picks(&[])), (vec![0], vec![]));
-    }
-
-    #[test]
     fn a_page_names_a_run_without_its_path() {
         assert_eq!(name(Path::new("/home/somebody/runs/poisson")), "poisson");
         assert_eq!((name(Path::new("runs/a b/")), name(Path::new("/"))), ("a b".into(), String::new()));
@@ -410,7 +381,7 @@ mod tests {
             Mistake { image, truth: 1, answer: nkn::task::Answer { class: 0, probability } }
         };
         let kept = most_confident((0..31).map(wrong).collect());
-        assert_eq!((kept.len(), kept[0].answer.probability, kept[23].answer.probability), (TILES, 0.29, 0.07));
+        assert_eq!((kept.len(), kept[0].answer.probability, kept[23].answer.probability), (TILES, 0.29, 0.06));
         let ties: Vec<_> = kept.iter().filter(|one| one.answer.probability == 0.0).map(|one| one.image).collect();
         assert!(ties.is_sorted(), "{ties:?}");
         assert_eq!(pixels(&[0.0, 0.5, 1.0, 1.2], 1), [[0; 3], [128; 3], [255; 3], [255; 3]]);

@@ -33,6 +33,14 @@ pub fn label(x: f64, y: f64, class: &str, text: &str) -> String {
     format!("<text x=\"{}\" y=\"{}\" class=\"{class}\">{}</text>\n", pixel(x), pixel(y), escape(text))
 }
 
+/// A text of at most so many characters.
+pub fn shortened(text: &str, longest: usize) -> String {
+    if text.chars().count() <= longest {
+        return text.to_owned();
+    }
+    text.chars().take(longest - 1).chain(['…']).collect()
+}
+
 /// Lines or areas with these classes.
 pub fn path(class: &str, data: &str) -> String {
     format!("<path class=\"{class}\" d=\"{data}\"/>\n")
@@ -180,7 +188,7 @@ impl Frame {
         if !y_label.is_empty() {
             // The label stands left of the widest tick label.
             let widest = y_ticks.labelled.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0);
-            let place = (self.left - 20.0 - 6.6 * widest as f64, self.top + self.height / 2.0);
+            let place = ((self.left - 20.0 - 6.6 * widest as f64).max(5.0), self.top + self.height / 2.0);
             let turn = if y_label.chars().count() > 1 { -90 } else { 0 };
             labels.push_str(&format!(
                 "<text class=\"middle\" transform=\"translate({} {}) rotate({turn})\">{}</text>\n",

@@ -1,7 +1,7 @@
 //! The page is well formed, ordered and complete for whatever it is given.
 
 use super::confusion::tests::{answers, pets};
-use super::samples::tests::wave;
+use super::samples::tests::{spiral, wave};
 use super::spectrum::tests::stability;
 use super::stencils::tests::stencil;
 use super::*;
@@ -60,6 +60,7 @@ fn complete() -> Report {
             }],
         },
         curves: vec![curves::Curve { depth: 1, lines: vec![line("train"), line("test")] }],
+        spreads: vec![spread::Spread { split: "Test", name: "u".into(), errors: vec![0.1, 0.2, 0.3, 0.4] }],
         samples: vec![wave(&[3]), wave(&[2, 2])],
         green: Some(green::Green { x, depth: 1, on_loads: Some(kernels.clone()), dimension: 2, everywhere: kernels }),
         classes: pets(),
@@ -80,9 +81,9 @@ fn complete() -> Report {
 fn a_complete_page_is_well_formed_ordered_and_needs_nothing_else() {
     let page = render(&complete());
     assert_well_formed(&page);
-    let headings = ["Errors", "Training", "Test samples", "Fields", "Green's function", "Confusions", "Mistakes"];
-    let headings =
-        headings.into_iter().chain(["Learned kernels", "Spectrum and stability", "Growth", "Choices", "Notes"]);
+    let headings = ["Errors", "Training", "Errors of the samples", "Samples", "Fields", "Green's function"];
+    let headings = headings.into_iter().chain(["Confusions", "Mistakes"]);
+    let headings = headings.chain(["Learned kernels", "Spectrum and stability", "Growth", "Choices", "Notes"]);
     let places: Vec<_> = headings.map(|h| page.find(&format!("<h2>{h}</h2>")).expect(h)).collect();
     assert!(places.is_sorted(), "{places:?}");
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<dt>parameters</dt><dd>67,016</dd>"));
@@ -107,8 +108,10 @@ fn what_is_missing_is_left_out() {
     let ones = [
         ("Errors", Report { errors: all.errors, ..empty.clone() }),
         ("Training", Report { curves: all.curves, ..empty.clone() }),
-        ("Test samples", Report { samples: vec![wave(&[9])], ..empty.clone() }),
+        ("Errors of the samples", Report { spreads: all.spreads, ..empty.clone() }),
+        ("Samples", Report { samples: vec![wave(&[9])], ..empty.clone() }),
         ("Fields", Report { samples: vec![wave(&[3, 4])], ..empty.clone() }),
+        ("Fields", Report { samples: vec![spiral(3, 40)], ..empty.clone() }),
         ("Green's function", Report { green: all.green, ..empty.clone() }),
         ("Learned kernels", Report { stencils: all.stencils, ..empty.clone() }),
         ("Spectrum and stability", Report { spectra: all.spectra, ..empty.clone() }),
