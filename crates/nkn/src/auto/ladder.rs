@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(depths(&ladder(price, 100.0, 2, (16, 80))), [4, 8]);
         assert!(ladder(price, 1.0, 2, (16, 80)).is_empty());
         assert!(ladder(price, 1e6, 16, (16, 80)).is_empty());
-        assert_eq!(single(price, 14.0, 4), [Rung { depth: 4, steps: 100 }]);
+        assert_eq!(single(price, 14.01, 4), [Rung { depth: 4, steps: 100 }]);
     }
 
     #[test]
