@@ -125,7 +125,7 @@ fn kernel(facts: &Facts, mut model: ModelConfig, mut train: TrainConfig, mut cho
     choices.push(Choice::new("optimiser", format!("soap, {:e}", rates.0), "few steps with many samples each"));
     let rows = edges(facts, &model) * if model.kernel_fields.is_empty() { 1 } else { 4 };
     let deepest = if model.radius.is_none() { 8 } else { 16 };
-    let least = if linear { 300 } else { 80 };
+    let least = if linear { 1000 } else { 80 };
     choices.push(batch(facts, rows, &mut train));
     Design { model, train, choices, deepest, least, rates, dear_fields, sizes: sizes.clone() }.sized(&sizes[0])
 }
