@@ -35,6 +35,8 @@ pub(super) struct Design {
     pub sizes: Vec<Size>,
     /// The deepest network that makes sense.
     pub deepest: usize,
+    /// A depth with fewer steps does not pay: its weights must change when the step is halved.
+    pub least: usize,
     /// The peak learning rate of shallow networks, and of those from this depth on.
     pub rates: (f64, usize, f64),
     /// Continuous fields that the kernel might see too, at a price.
@@ -123,8 +125,9 @@ fn kernel(facts: &Facts, mut model: ModelConfig, mut train: TrainConfig, mut cho
     choices.push(Choice::new("optimiser", format!("soap, {:e}", rates.0), "few steps with many samples each"));
     let rows = edges(facts, &model) * if model.kernel_fields.is_empty() { 1 } else { 4 };
     let deepest = if model.radius.is_none() { 8 } else { 16 };
+    let least = if linear { 1000 } else { 80 };
     choices.push(batch(facts, rows, &mut train));
-    Design { model, train, choices, deepest, rates, dear_fields, sizes: sizes.clone() }.sized(&sizes[0])
+    Design { model, train, choices, deepest, least, rates, dear_fields, sizes: sizes.clone() }.sized(&sizes[0])
 }
 
 fn size(width: usize, hidden: &[usize]) -> Size {
@@ -242,7 +245,16 @@ fn fourier(facts: &Facts, mut model: ModelConfig, mut train: TrainConfig, mut ch
         format!("batches of {batch}, as Fourier operators are usually trained"),
     ));
     let sizes = vec![size(width, &[]), size(width / 2, &[])];
-    Design { model, train, choices, sizes, deepest: 4, rates: (1e-3, usize::MAX, 1e-3), dear_fields: Vec::new() }
+    Design {
+        model,
+        train,
+        choices,
+        sizes,
+        deepest: 4,
+        least: 1,
+        rates: (1e-3, usize::MAX, 1e-3),
+        dear_fields: Vec::new(),
+    }
 }
 
 /// Turned and mirrored samples, with the reason.

@@ -6,8 +6,6 @@ use serde::{Deserialize, Serialize};
 /// The depths of a ladder, and how many steps each gets relative to the first: a deeper network starts from the
 /// shallower one's weights but has more to gain.
 const RUNGS: [(usize, f64); 5] = [(1, 1.0), (2, 1.0), (4, 1.5), (8, 2.0), (16, 3.5)];
-/// A depth with fewer steps than this, times its share, does not pay.
-const LEAST: f64 = 80.0;
 /// The longest warm-up, in epochs.
 const WARM_UP: usize = 20;
 
@@ -43,14 +41,14 @@ pub(super) struct Rung {
     pub steps: usize,
 }
 
-/// The ladder from `above` (0: from the start) to at most `deepest` that fills the time: the longest in which every
-/// depth gets its steps.
-pub(super) fn ladder(price: Price, seconds: f64, above: usize, deepest: usize) -> Vec<Rung> {
+/// The ladder from `above` (0: from the start) to at most `deepest` that fills the time: the longest in which every depth
+/// gets at least `least` steps, times its share.
+pub(super) fn ladder(price: Price, seconds: f64, above: usize, (deepest, least): (usize, usize)) -> Vec<Rung> {
     let possible: Vec<(usize, f64)> =
         RUNGS.into_iter().filter(|&(depth, _)| depth > above && depth <= deepest).collect();
     let unit =
         |rungs: &[(usize, f64)]| seconds / rungs.iter().map(|&(depth, share)| share * price.at(depth)).sum::<f64>();
-    let longest = (1..=possible.len()).rev().find(|&length| unit(&possible[..length]) >= LEAST);
+    let longest = (1..=possible.len()).rev().find(|&length| unit(&possible[..length]) >= least as f64);
     // The first depth is trained in any case, a further one only if it pays.
     let length = longest.unwrap_or(usize::from(above == 0));
     let chosen = &possible[..length.min(possible.len())];
@@ -104,21 +102,21 @@ mod tests {
         assert!((price.at(4) - 0.14).abs() < 1e-12);
         for (time, expected) in [(600.0, vec![1, 2, 4, 8, 16]), (60.0, vec![1, 2, 4]), (10.0, vec![1]), (0.01, vec![1])]
         {
-            let rungs = ladder(price, time, 0, 16);
+            let rungs = ladder(price, time, 0, (16, 80));
             assert_eq!(depths(&rungs), expected, "{time} s");
             assert!(seconds(&rungs, price) <= time.max(price.at(1)));
             assert!(time < 1.0 || seconds(&rungs, price) > 0.9 * time, "{time} s");
         }
-        assert_eq!(depths(&ladder(price, 600.0, 0, 4)), [1, 2, 4]);
+        assert_eq!(depths(&ladder(price, 600.0, 0, (4, 80))), [1, 2, 4]);
     }
 
     #[test]
     fn what_is_left_goes_to_deeper_networks_or_to_none() {
         let price = Price { step: 0.1, layer: 0.01 };
-        assert_eq!(depths(&ladder(price, 100.0, 2, 16)), [4, 8]);
-        assert!(ladder(price, 1.0, 2, 16).is_empty());
-        assert!(ladder(price, 1e6, 16, 16).is_empty());
-        assert_eq!(single(price, 14.0, 4), [Rung { depth: 4, steps: 100 }]);
+        assert_eq!(depths(&ladder(price, 100.0, 2, (16, 80))), [4, 8]);
+        assert!(ladder(price, 1.0, 2, (16, 80)).is_empty());
+        assert!(ladder(price, 1e6, 16, (16, 80)).is_empty());
+        assert_eq!(single(price, 14.01, 4), [Rung { depth: 4, steps: 100 }]);
     }
 
     #[test]

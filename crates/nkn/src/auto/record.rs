@@ -76,6 +76,7 @@ pub struct Candidate {
     pub(super) price: Price,
     pub(super) rates: (f64, usize, f64),
     pub(super) deepest: usize,
+    pub(super) least: usize,
     pub(super) steps_per_epoch: usize,
     /// Whether its training is at an end.
     pub(super) is_done: bool,
@@ -131,7 +132,7 @@ impl Candidate {
         let price = self.price.times(slowness);
         let above = kept.checked_sub(1).map_or(0, |last| self.config.train.depths[last]);
         let rungs = match (can_deepen(&self.config.model), kept) {
-            (true, _) => ladder(price, seconds, above, self.deepest),
+            (true, _) => ladder(price, seconds, above, (self.deepest, self.least)),
             (false, 0) => self.fourier(price, seconds),
             (false, _) => Vec::new(),
         };

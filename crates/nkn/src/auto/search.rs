@@ -87,7 +87,7 @@ impl Session<'_> {
         self.decide(choice);
         let mut symmetry = None;
         let mut found = Vec::new();
-        for (index, &kind) in kinds.iter().enumerate() {
+        for &kind in &kinds {
             let mut design = design(kind, &facts, validation, self.record.seed);
             self.try_fields(&facts, &mut design)?;
             let (wanted, why) = match &symmetry {
@@ -97,7 +97,7 @@ impl Session<'_> {
             symmetry = Some((wanted, why.clone()));
             augment(&mut design, wanted, why);
             let left = (self.seconds() - begun.elapsed().as_secs_f64()).max(0.0);
-            let (design, price) = self.choose_size(design, left / (kinds.len() - index) as f64)?;
+            let (design, price) = self.choose_size(design, left / kinds.len() as f64)?;
             for mut choice in design.choices.clone() {
                 choice.what = format!("{kind} {}", choice.what);
                 self.decide(choice);
@@ -116,6 +116,7 @@ impl Session<'_> {
                 price,
                 rates: design.rates,
                 deepest: design.deepest,
+                least: design.least,
                 steps_per_epoch,
                 is_done: false,
                 validation: None,
@@ -207,7 +208,7 @@ impl Session<'_> {
             let mut sized = design.sized(size);
             let price = self.price_of(&sized)?;
             let rungs = match can_deepen(&sized.model) {
-                true => ladder(price, seconds, 0, design.deepest),
+                true => ladder(price, seconds, 0, (design.deepest, design.least)),
                 false => super::ladder::single(price, seconds, design.deepest),
             };
             let is_enough = match can_deepen(&sized.model) {

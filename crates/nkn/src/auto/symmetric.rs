@@ -39,13 +39,14 @@ pub(super) fn is_symmetric(samples: &Samples, vectors: &[[String; 2]], seed: See
         |f: &dyn Fn(f64) -> f64, at: usize| features.iter().flatten().map(|own| f(own[at])).sum::<f64>() / all;
     let means: Vec<f64> = (0..length).map(|at| over_all(&|v| v, at)).collect();
     let spreads: Vec<f64> = (0..length).map(|at| over_all(&|v| (v - means[at]).powi(2), at)).collect();
-    // How far the mean over the samples is from the mean over all their motions.
+    // How far the mean over the samples is from the mean over all their motions, where it is farthest: a preferred
+    // direction shows in a few numbers only.
     let distance = |symmetry_of: &dyn Fn(usize) -> usize| -> f64 {
         let term = |at: usize| {
             let own = (0..count).map(|sample| features[symmetry_of(sample)][sample][at]).sum::<f64>() / count as f64;
             if spreads[at] > 0.0 { (own - means[at]).powi(2) / spreads[at] } else { 0.0 }
         };
-        (0..length).map(term).sum()
+        (0..length).map(term).fold(0.0, f64::max)
     };
     let own = distance(&|_| 0);
     let closer = (0..MOTIONS).filter(|&motion| {
