@@ -257,8 +257,8 @@ impl Samples {
         }
     }
 
-    /// The samples on a coarser grid made of some of the nodes: every n-th along each axis, ends included, so that the first
-    /// axis has `resolution` nodes.
+    /// The samples on a coarser grid made of some of the nodes: every n-th along each axis, ends included where the axis is not
+    /// periodic, so that the first axis has `resolution` nodes.
     ///
     /// ```
     /// # use nkn::{domain::Grid, field::Samples};
@@ -275,20 +275,27 @@ impl Samples {
         if grid.shape()[0] == resolution {
             return Ok(self.clone());
         }
-        let cells = grid.shape()[0] - 1;
-        let step = cells.checked_div(resolution.saturating_sub(1)).unwrap_or(0);
-        if step == 0 || grid.shape().iter().any(|side| (side - 1) % step != 0) || cells / step + 1 != resolution {
-            let possible: Vec<usize> = (1..=cells)
-                .rev()
-                .filter(|step| grid.shape().iter().all(|side| (side - 1) % step == 0))
-                .map(|step| cells / step + 1)
-                .collect();
+        // Along an axis: the steps between its nodes, and whether the last step ends at a node of its own.
+        let cells = |axis: usize| {
+            let has_end = usize::from(!grid.periodic_axes()[axis]);
+            (grid.shape()[axis] - has_end, has_end)
+        };
+        let coarse = |axis: usize, step: usize| {
+            let (cells, has_end) = cells(axis);
+            cells.is_multiple_of(step).then_some(cells / step + has_end)
+        };
+        let (first, has_end) = cells(0);
+        let fits = |step: usize| (0..grid.dim()).all(|axis| coarse(axis, step).is_some());
+        let step = first.checked_div(resolution.saturating_sub(has_end)).unwrap_or(0);
+        if step == 0 || !fits(step) || coarse(0, step) != Some(resolution) {
+            let possible: Vec<usize> =
+                (1..=first).rev().filter(|&step| fits(step)).filter_map(|step| coarse(0, step)).collect();
             let expected = format!("one that takes every n-th node of the grid {:?}: {possible:?}", grid.shape());
             let hint = "choose one of these, or generate data on another grid";
             return Err(Error::invalid("resolution", expected, resolution, hint));
         }
-        let shape: Vec<usize> = grid.shape().iter().map(|side| (side - 1) / step + 1).collect();
-        let coarse = Grid::new(shape, grid.lower().to_vec(), grid.upper().to_vec())?;
+        let shape: Vec<usize> = (0..grid.dim()).filter_map(|axis| coarse(axis, step)).collect();
+        let coarse = Grid::new(shape, grid.lower().to_vec(), grid.upper().to_vec())?.periodic(grid.periodic_axes())?;
         let all: Vec<usize> = [self.count()].iter().chain(grid.shape()).copied().collect();
         let every = |axis: AxisDescription| {
             Slice::new(0, None, if (1..=grid.dim()).contains(&axis.axis.index()) { step as isize } else { 1 })
