@@ -14,6 +14,7 @@ pub mod quickstart;
 pub mod report;
 pub mod reproduce;
 pub mod spectrum;
+mod steps;
 pub mod train;
 
 /// Where a run goes.

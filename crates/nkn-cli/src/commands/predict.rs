@@ -15,13 +15,15 @@ pub struct Options {
     /// The folder of a trained run, or a model file
     run: PathBuf,
     /// The inputs at any resolution: a data set with the run's input fields; or images (.npz with an array `images`, or a PNG file)
-    input: PathBuf,
+    pub(super) input: PathBuf,
     /// The file to write: of functions a data set with the inputs and the predicted u, of images a table (.csv) with class and probabilities
     #[arg(short, long, value_name = "FILE")]
-    out: PathBuf,
+    pub(super) out: PathBuf,
     /// Functions: another quadrature rule than the one of training
     #[arg(long)]
     quadrature: Option<Quadrature>,
+    #[command(flatten)]
+    pub(super) time: super::steps::Options,
     /// Memory that a prediction may take, in GiB
     #[arg(long, default_value_t = 4.0)]
     memory_gib: f64,
@@ -50,7 +52,10 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
 }
 
 fn functions(options: &Options, model: &Model, how: &Predicting) -> Result<()> {
-    let samples = read_dataset(&options.input, Need::Inputs, &model.config().output_names())?;
+    if let Some(steps) = options.time.steps {
+        return super::steps::predict(options, steps, model, how);
+    }
+    let samples = model.placed(read_dataset(&options.input, Need::Inputs, &model.config().output_names())?)?;
     let samples = model.predicted(&samples, how)?;
     write_dataset(&options.out, &samples)?;
     eprintln!("{}: {} samples on {} nodes", options.out.display(), samples.count(), samples.nodes());
@@ -61,6 +66,9 @@ fn functions(options: &Options, model: &Model, how: &Predicting) -> Result<()> {
 fn images(options: &Options, model: &Model, classes: usize, how: &Predicting) -> Result<()> {
     if options.quadrature.is_some() {
         bail!("--quadrature: images have one rule\n  hint: leave it out");
+    }
+    if options.time.steps.is_some() {
+        bail!("--steps: images have none\n  hint: leave it out");
     }
     let images = read_images(&options.input, false)?;
     let probabilities = model.probabilities(&images, images.side, how)?;

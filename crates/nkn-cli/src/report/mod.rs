@@ -21,6 +21,7 @@ pub(crate) mod scale;
 pub mod source;
 mod spectrum;
 mod stencils;
+pub mod steps;
 pub(crate) mod svg;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,8 @@ pub struct Report {
     pub curves: Vec<curves::Curve>,
     /// A few test samples, those in two dimensions at one or several resolutions.
     pub samples: Vec<samples::Comparison>,
+    /// The errors of steps in time.
+    pub steps: Vec<steps::StepError>,
     /// The learned Green's function, if the network has one.
     pub green: Option<green::Green>,
     /// The names of the classes of images, in the order of their numbers.
@@ -69,6 +72,7 @@ pub fn render(report: &Report) -> String {
         ("Training", curves::figure(&report.curves, &palette)),
         ("Test samples", samples::figure(&report.samples)),
         ("Fields", fields::figure(&report.samples)),
+        ("Time steps", steps::figure(&report.steps, &palette)),
         ("Green's function", report.green.as_ref().map(green::figure).unwrap_or_default()),
         ("Confusions", confusion::figure(&report.answers, &report.classes)),
         ("Mistakes", mistakes::figure(&report.answers, &report.classes)),

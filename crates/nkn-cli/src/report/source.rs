@@ -9,7 +9,7 @@ use super::green::{Green, Kernels};
 use super::mistakes::{self, TILES};
 use super::samples::Comparison;
 use super::text::{rate, scientific, size};
-use super::{Report, render};
+use super::{Report, render, steps};
 use anyhow::{Context, Result, ensure};
 use nkn::analysis::{Elliptic, LoadSpan, QUICK_LIMIT, Stability, effective_green};
 use nkn::domain::Domain;
@@ -69,6 +69,7 @@ fn of(folder: &RunFolder) -> Result<Report> {
         facts: facts(folder, &config, &data, &results),
         curves: curves(folder, &config, &models)?,
         spectra: spectra(&models, &data)?,
+        steps: steps::read(folder.path()),
         notes: notes(&config, &data),
         ..Report::default()
     };

@@ -177,6 +177,11 @@ impl Domain {
         }
     }
 
+    /// Whether some axis is known to be periodic.
+    pub fn is_periodic(&self) -> bool {
+        self.enclosure().is_some_and(|enclosure| enclosure.periodic().contains(&true))
+    }
+
     /// The same with these axes periodic, an entry per axis. Scattered points must have their box.
     pub fn periodic(self, axes: &[bool]) -> Result<Self> {
         let around = |cloud: &PointCloud| {

@@ -191,4 +191,6 @@ pub(super) fn not_alone(result: Neighbourhood, radius: f64, spacing: &[f64]) -> 
 #[cfg(test)]
 mod accuracy;
 #[cfg(test)]
+mod periodic;
+#[cfg(test)]
 mod tests;

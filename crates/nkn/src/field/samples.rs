@@ -307,6 +307,25 @@ impl Samples {
         }))
     }
 
+    /// The samples with these axes periodic, an entry per axis: see [`Domain::periodic`].
+    pub fn periodic(self, axes: &[bool]) -> Result<Self> {
+        Ok(Self { domain: self.domain.periodic(axes)?, ..self })
+    }
+
+    /// The same with the outputs of these names only, in this order; without names, all of them.
+    pub fn with_outputs(mut self, names: &[String]) -> Result<Self> {
+        self.outputs = self.outputs_named(names)?.into_iter().cloned().collect();
+        Ok(self)
+    }
+
+    /// The same with other values of an input, which must be valid; nothing happens where there is no such input.
+    pub(crate) fn with_values(mut self, input: &str, values: &[f64]) -> Self {
+        if let Some(field) = self.fields.iter_mut().find(|field| field.name == input) {
+            field.values = values.to_vec();
+        }
+        self
+    }
+
     /// Refuses what the relative loss cannot be taken of: it divides by the norm of each sample's output, in single
     /// precision.
     ///
@@ -361,6 +380,18 @@ mod tests {
     use crate::domain::PointCloud;
     use ndarray::{Array2, Array3, ArrayD};
     use proptest::prelude::*;
+
+    #[test]
+    fn periodic_axes_coarsen_without_an_end() {
+        let grid = Grid::unit(&[6, 5]).unwrap().periodic(&[true, false]).unwrap();
+        let values: Vec<i32> = (0..30).collect();
+        let fine = Samples::on(grid).input("b", values).unwrap();
+        let coarse = fine.coarsen(3).unwrap();
+        assert_eq!(coarse.field("b").unwrap().values, [0., 2., 4., 10., 12., 14., 20., 22., 24.]);
+        assert_eq!(coarse.domain(), &Grid::unit(&[3, 3]).unwrap().periodic(&[true, false]).unwrap().into());
+        let message = fine.coarsen(2).unwrap_err().to_string();
+        assert!(message.contains("[3, 6]"), "{message}");
+    }
 
     fn three_nodes() -> SamplesOn {
         Samples::on(Grid::unit(&[3]).unwrap())

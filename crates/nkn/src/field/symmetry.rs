@@ -139,6 +139,18 @@ mod tests {
         }
     }
 
+    /// On a torus the node at the corner is its own mirror image; a tube has no such symmetries.
+    #[test]
+    fn periodic_squares_turn_about_their_first_node() {
+        let torus = Grid::unit(&[3, 3]).unwrap().periodic(&[true, true]).unwrap();
+        let values: Vec<f64> = (0..9).map(f64::from).collect();
+        let samples = Samples::on(torus.clone()).input("b", values.clone()).unwrap();
+        let flipped = moved(&samples, &[Symmetry(2)], &[]).unwrap();
+        assert_eq!(flipped.fields()[0].values, [0.0, 2.0, 1.0, 3.0, 5.0, 4.0, 6.0, 8.0, 7.0]);
+        let tube = Samples::on(torus.periodic(&[true, false]).unwrap()).input("b", values).unwrap();
+        assert!(moved(&tube, &[Symmetry(2)], &[]).unwrap_err().to_string().contains("square grid"));
+    }
+
     /// Numbers that are no vector of the plane stay as they are.
     #[test]
     fn other_components_are_only_moved() {

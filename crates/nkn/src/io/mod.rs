@@ -13,12 +13,14 @@ mod npz;
 mod number;
 mod recognise;
 pub(crate) mod tensors;
+mod trajectory;
 mod vtk;
 
 pub use atomic::write_atomically;
 pub use dataset::{Need, read_dataset, read_first, write_dataset};
 pub use images::read_images;
 pub(crate) use recognise::{Format, describe};
+pub use trajectory::{read_trajectories, write_trajectories};
 pub use vtk::{Cells, Mesh, MeshGrid, PointData, holds_meshes, read_mesh, read_meshes, write_mesh};
 
 /// One array of a file.
