@@ -209,6 +209,80 @@ fn darcy_from_data_to_report() {
     refuses(nkn().arg("eval").arg(&run).args(["--resolution", "10"]), &["resolution", "10", "[2, 3, 5, 9, 17, 33]"]);
 }
 
+/// The flux has two components, which turn with the samples.
+#[test]
+fn darcy_learns_the_flux_with_symmetries() {
+    let place = Place::new();
+    let folder = place.path("samples");
+    let config = TINY_DARCY.replace("FOLDER", folder.to_str().unwrap());
+    let config =
+        config.replace("[model]", "outputs = [\"v\"]\n[model]").replace("[train]", "[train]\naugment = \"square\"");
+    let config = config.replace("epochs = 10", "epochs = 10\nvectors = [[\"b_eps_x\", \"b_eps_y\"]]");
+    let (config, run) = (place.file("flux.toml", config), place.path("flux"));
+    nkn().arg("train").arg(&config).arg("--out").arg(&run).assert().success();
+    let data = place.path("flux.npz");
+    let darcy = ["data", "darcy", "--flux", "--samples", "2", "--side", "33", "--resolution", "9", "--out"];
+    nkn().args(darcy).arg(&data).assert().success();
+    let output = nkn().args(["--json", "eval"]).arg(&run).arg("--data").arg(&data).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    for metric in ["\"relative_l2\"", "relative_l2:v.0", "relative_l2:v.1"] {
+        assert!(text.contains(metric), "{text}");
+    }
+    let config = place.file("wrong.toml", fs::read_to_string(&config).unwrap().replace("[\"v\"]", "[\"w\"]"));
+    refuses(nkn().arg("train").arg(&config).arg("--out").arg(place.path("no")), &["data.outputs", "flux"]);
+}
+
+/// Waves that travel around a ring: one step is learned, many are taken.
+#[test]
+fn time_steps_from_training_to_report() {
+    use nkn::{Grid, Samples};
+    let place = Place::new();
+    let wave = |sample: usize, time: f64| {
+        let phase = sample as f64 / 7.0 + time / 16.0;
+        (0..16).map(move |node| 1.5 + (std::f64::consts::TAU * (node as f64 / 16.0 - phase)).sin())
+    };
+    let at = |time: f64| (0..12).flat_map(|sample| wave(sample, time)).collect::<Vec<f64>>();
+    let ring = || Grid::unit(&[16]).unwrap().periodic(&[true]).unwrap();
+    let first = Samples::on(ring()).input("u_0", at(0.0)).unwrap();
+    let step = |time: usize| first.clone().output("u", at(time as f64)).unwrap();
+    nkn::io::write_dataset(&place.path("train.npz"), &step(1)).unwrap();
+    let feeds = [nkn::model::Feed { input: "u_0".into(), output: "u".into() }];
+    let truth: Vec<Samples> = (1..6).map(step).collect();
+    nkn::io::write_trajectories(&place.path("truth.npz"), &first, &truth, &feeds).unwrap();
+    let text = "[data]\nproblem = \"files\"\ntrain = \"train.npz\"\n[model]\nwidth = 4\nkernel = [8]\nradius = 0.2\n\
+                [train]\ndepths = [1, 2]\nepochs = 30\nlearning_rate = 1e-2\n";
+    let (config, run) = (place.file("ring.toml", text), place.path("ring"));
+    nkn().arg("train").arg(&config).arg("--out").arg(&run).assert().success();
+    assert!(fs::read_to_string(run.join("config.toml")).unwrap().contains("u_0"));
+    for input in ["train.npz", "truth.npz"] {
+        let out = place.path("steps.npz");
+        let predict = |steps: &str| {
+            let mut command = nkn();
+            command.arg("predict").arg(&run).arg(place.path(input)).args(["--steps", steps, "--force", "-o"]).arg(&out);
+            command
+        };
+        predict("3").assert().success();
+        let states = nkn::io::read_trajectories(&out, &["u".into()], &feeds, 3).unwrap();
+        assert_eq!((states.len(), states[0].field("u_0").unwrap()), (3, first.field("u_0").unwrap()));
+        refuses(&mut predict("0"), &["steps", "1 or more"]);
+        refuses(predict("2").args(["--feed", "f=u"]), &["feed", "u_0"]);
+    }
+    let eval = || {
+        let mut command = nkn();
+        command.args(["--json", "eval"]).arg(&run);
+        command
+    };
+    let output = eval().args(["--steps", "5", "--depth", "2", "--data"]).arg(place.path("truth.npz")).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let steps: Vec<_> = lines.iter().filter(|line| line["metric"] == "relative_l2").map(|line| &line["step"]).collect();
+    assert_eq!(steps, [1, 2, 3, 4, 5]);
+    nkn().arg("report").arg(&run).assert().success();
+    assert!(fs::read_to_string(run.join("report.html")).unwrap().contains("Error against the step"));
+    refuses(eval().args(["--steps", "6", "--data"]).arg(place.path("truth.npz")), &["after 5 steps, not after 6"]);
+    refuses(eval().args(["--steps", "2"]), &["--steps", "--data"]);
+}
+
 #[test]
 fn darcy_with_wrong_settings() {
     let place = Place::new();

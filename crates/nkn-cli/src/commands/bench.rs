@@ -5,15 +5,15 @@ use crate::report::growth::Growth;
 use crate::report::{Report, render};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use nkn::Images;
-use nkn::domain::Quadrature;
+use nkn::domain::{PointCloud, Quadrature};
 use nkn::field::images::CLASSES;
 use nkn::io::write_atomically;
 use nkn::model::{Kind, ModelConfig};
 use nkn::problem::darcy::generate;
 use nkn::run::{Data, DataConfig, Problem, RunConfig, peak_gflops, time_predictions, time_steps};
-use nkn::seed::Seed;
+use nkn::seed::{Seed, uniform};
 use nkn::task::ImageSplits;
+use nkn::{Images, Samples};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -23,13 +23,13 @@ pub struct Options {
     /// What to measure
     #[arg(default_value = "poisson")]
     name: Name,
-    /// Depths [default: 1,32 for poisson, 16 for darcy, 4 for fno, 2 for mnist]
+    /// Depths [default: 1,32 for poisson, 16 for darcy, 4 for fno and cloud, 2 for mnist]
     #[arg(long, value_delimiter = ',')]
     depth: Vec<usize>,
-    /// Points per side of the grid [default: 101 for poisson, 16 for darcy and fno]
+    /// Points per side of the grid, or of the cloud [default: 101 for poisson, 16 for darcy and fno, 100000 for cloud]
     #[arg(long)]
     resolution: Option<usize>,
-    /// Samples of the batch [default: 500 for poisson, 10 for darcy, 20 for fno, 128 for images]
+    /// Samples of the batch [default: 500 for poisson, 10 for darcy, 20 for fno, 1 for cloud, 128 for images]
     #[arg(long)]
     batch: Option<usize>,
     /// Quadrature rule of darcy and mnist
@@ -63,6 +63,8 @@ enum Name {
     Darcy,
     /// The paper's 2D Fourier neural operator on Darcy flow
     Fno,
+    /// Random points of the unit square, each with its 30 nearest ones: width 16, kernel 6-64-64-256
+    Cloud,
     /// The nonlocal kernel network on images of MNIST's size
     Mnist,
     /// The pre-activation residual network of 20 layers on images of CIFAR-10's size
@@ -206,6 +208,7 @@ impl Case {
                 let (config, data) = darcy(options, size(16, 20))?;
                 ("fno", &[4], 20, (RunConfig { model: ModelConfig::fno_2d(), ..config }, data))
             }
+            Name::Cloud => ("cloud", &[4], 3, cloud(options, size(100_000, 1))?),
             Name::Mnist => {
                 let (radius, quadrature) = (Some(options.radius), options.quadrature);
                 let model = ModelConfig { radius, quadrature, ..ModelConfig::images() };
@@ -254,6 +257,26 @@ fn poisson((points, train_samples): (usize, usize)) -> Result<(RunConfig, Data)>
 fn darcy(options: &Options, (side, batch): (usize, usize)) -> Result<(RunConfig, Data)> {
     let train = generate(Seed::new(0), 0, batch, 2 * side - 1, &|_| {})?.coarsen(side)?;
     let model = ModelConfig { quadrature: options.quadrature, ..ModelConfig::darcy() };
+    Ok((RunConfig { model, ..RunConfig::default() }, Data::Functions { train, test: None }))
+}
+
+/// Samples on random points; the kernel sees a coefficient that is another at every point.
+fn cloud(options: &Options, (points, batch): (usize, usize)) -> Result<(RunConfig, Data)> {
+    let mut random = Seed::new(0).rng();
+    let mut numbers = |count: usize| (0..count).map(|_| uniform(&mut random, 0.0, 1.0)).collect::<Vec<f64>>();
+    let (square, b) = (PointCloud::new(2, numbers(2 * points), 1.0)?, numbers(batch * points));
+    let u: Vec<f64> = b.iter().zip(square.coordinates().chunks(2).cycle()).map(|(b, x)| 1.0 + b * x[0]).collect();
+    let train = Samples::on(square).input("b", b)?.output("u", u)?;
+    let model = ModelConfig {
+        width: 16,
+        kernel: vec![64, 64],
+        reaction: vec![64],
+        fields: vec!["b".into()],
+        kernel_fields: vec!["b".into()],
+        neighbours: Some(30),
+        quadrature: options.quadrature,
+        ..ModelConfig::default()
+    };
     Ok((RunConfig { model, ..RunConfig::default() }, Data::Functions { train, test: None }))
 }
 

@@ -56,6 +56,9 @@ pub struct Darcy {
     /// Nodes along a side of the grid on which the equation is solved
     #[arg(long, default_value_t = darcy::SIDE)]
     side: usize,
+    /// Add the flux v = -b grad u, samples x side x side x 2, computed where the equation is solved
+    #[arg(long)]
+    flux: bool,
     /// Keep every n-th node only, so that a side has this many nodes
     #[arg(long)]
     resolution: Option<usize>,
@@ -163,6 +166,7 @@ fn darcy_samples(options: &Darcy) -> Result<Samples> {
             darcy::solve(&given.field("b")?.values, side, &progress)?
         }
     };
+    let samples = if options.flux { darcy::with_flux(samples)? } else { samples };
     Ok(match options.resolution {
         Some(resolution) => samples.coarsen(resolution)?,
         None => samples,

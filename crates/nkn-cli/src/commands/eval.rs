@@ -21,19 +21,21 @@ pub struct Options {
     run: PathBuf,
     /// A data set with inputs and u, or images with labels [default: the run's own test samples]
     #[arg(long, value_name = "FILE")]
-    data: Option<PathBuf>,
+    pub(super) data: Option<PathBuf>,
     /// Points or pixels per side: the run's test samples at other resolutions, such as 16,31,61
     #[arg(long, value_delimiter = ',', value_name = "S")]
-    resolution: Vec<usize>,
+    pub(super) resolution: Vec<usize>,
     /// Functions: quadrature rules to compare: mean,overlap,stencil [default: the one that fits training and resolution]
     #[arg(long, value_delimiter = ',', value_name = "RULE")]
-    quadrature: Vec<Quadrature>,
+    pub(super) quadrature: Vec<Quadrature>,
+    #[command(flatten)]
+    pub(super) time: super::steps::Options,
     /// Memory that a prediction may take, in GiB
     #[arg(long, default_value_t = 8.0)]
-    memory_gib: f64,
+    pub(super) memory_gib: f64,
     /// Only this depth [default: every depth of the run]
     #[arg(long)]
-    depth: Option<usize>,
+    pub(super) depth: Option<usize>,
 }
 
 /// What a run is tested with.
@@ -78,7 +80,10 @@ impl TestSets {
     /// The measures of a model on all of them.
     fn measure(&self, model: &Model, how: &Predicting) -> Result<Vec<Measure>> {
         let measures: nkn::Result<Vec<_>> = match self {
-            Self::Functions(sets) => sets.iter().map(|set| model.measures(set, "test", None, how)).collect(),
+            Self::Functions(sets) => {
+                let placed = |set: &Samples| model.measures(&model.placed(set.clone())?, "test", None, how);
+                sets.iter().map(placed).collect()
+            }
             Self::Images(tests, sides) => {
                 let pairs = tests.iter().flat_map(|test| sides.iter().map(move |&side| (test, side)));
                 pairs.map(|(test, side)| model.measures(&test.images, test.name, Some(side), how)).collect()
@@ -91,6 +96,9 @@ impl TestSets {
 /// Runs the command.
 pub fn run(global: &Global, options: &Options) -> Result<()> {
     let folder = RunFolder::open(&options.run)?;
+    if let Some(steps) = options.time.steps {
+        return super::steps::evaluate(global, options, steps, &folder);
+    }
     let config = folder.config()?;
     let sets = match &options.data {
         Some(path) => TestSets::read(path, &config, &options.resolution)?,

@@ -17,6 +17,7 @@ pub mod quickstart;
 pub mod report;
 pub mod reproduce;
 pub mod spectrum;
+mod steps;
 pub mod train;
 
 /// Where a run goes.

@@ -16,14 +16,16 @@ pub struct Options {
     /// The folder of a trained run, or a model file
     run: PathBuf,
     /// The inputs at any resolution: a data set with the run's input fields, or a mesh (.vtu, .vti); or images (.npz with an array `images`, or a PNG file)
-    input: PathBuf,
+    pub(super) input: PathBuf,
     /// The file to write: of functions a data set (.npz, .h5) or a mesh (.vtu, .vti, or a folder such as out/ with one per sample) with the inputs
     /// and the predicted u, of images a table (.csv) with class and probabilities
     #[arg(short, long, value_name = "FILE")]
-    out: PathBuf,
+    pub(super) out: PathBuf,
     /// Functions: another quadrature rule than the one of training
     #[arg(long)]
     quadrature: Option<Quadrature>,
+    #[command(flatten)]
+    pub(super) time: super::steps::Options,
     /// Memory that a prediction may take, in GiB
     #[arg(long, default_value_t = 4.0)]
     memory_gib: f64,
@@ -58,7 +60,13 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
 }
 
 fn functions(options: &Options, model: &Model, how: &Predicting) -> Result<()> {
-    let given = read_dataset(&options.input, Need::Inputs, &model.config().output_names())?;
+    if let Some(steps) = options.time.steps {
+        if meshes::wanted(&options.out) {
+            bail!("--steps: expected an .npz file to write, got {}\n  hint: give another --out", options.out.display());
+        }
+        return super::steps::predict(options, steps, model, how);
+    }
+    let given = model.placed(read_dataset(&options.input, Need::Inputs, &model.config().output_names())?)?;
     // What cannot be written is said before the work.
     let files = meshes::files(&options.out, &options.input, &given, options.force)?;
     let samples = model.predicted(&given, how)?;
@@ -74,6 +82,9 @@ fn functions(options: &Options, model: &Model, how: &Predicting) -> Result<()> {
 fn images(options: &Options, model: &Model, classes: usize, how: &Predicting) -> Result<()> {
     if options.quadrature.is_some() {
         bail!("--quadrature: images have one rule\n  hint: leave it out");
+    }
+    if options.time.steps.is_some() {
+        bail!("--steps: images have none\n  hint: leave it out");
     }
     let images = read_images(&options.input, false)?;
     let probabilities = model.probabilities(&images, images.side, how)?;

@@ -28,6 +28,7 @@ pub mod source;
 mod spectrum;
 mod spread;
 mod stencils;
+pub mod steps;
 pub(crate) mod svg;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -53,6 +54,8 @@ pub struct Report {
     pub spreads: Vec<spread::Spread>,
     /// A few samples, those in two dimensions at one or several resolutions.
     pub samples: Vec<samples::Comparison>,
+    /// The errors of steps in time.
+    pub steps: Vec<steps::StepError>,
     /// The learned Green's function, if the network has one.
     pub green: Option<green::Green>,
     /// The names of the classes of images, in the order of their numbers.
@@ -81,6 +84,7 @@ pub fn render(report: &Report) -> String {
         ("Errors of the samples", spread::figure(&report.spreads)),
         ("Samples", lines::figure(&report.samples)),
         ("Fields", fields::figure(&report.samples)),
+        ("Time steps", steps::figure(&report.steps, &palette)),
         ("Green's function", report.green.as_ref().map(green::figure).unwrap_or_default()),
         ("Confusions", confusion::figure(&report.answers, &report.classes)),
         ("Mistakes", mistakes::figure(&report.answers, &report.classes)),

@@ -10,7 +10,7 @@ use super::errors::{ErrorRow, Errors};
 use super::green::{Green, Kernels};
 use super::mistakes::{self, TILES};
 use super::text::{rate, scientific, size};
-use super::{Report, render};
+use super::{Report, render, steps};
 use anyhow::{Context, Result, ensure};
 use nkn::analysis::{Elliptic, LoadSpan, QUICK_LIMIT, Stability, effective_green};
 use nkn::auto::Record;
@@ -73,6 +73,7 @@ fn of(folder: &RunFolder) -> Result<Report> {
         curves: curves(folder, &config, &models)?,
         spectra: spectra(&models, &data)?,
         choices: choices(folder)?,
+        steps: steps::read(folder.path()),
         notes: notes(&config, &data),
         ..Report::default()
     };

@@ -46,7 +46,9 @@ fn complete() -> Report {
         split: split.into(),
         points: vec![(1.0, 0.5), (2.0, 0.1)],
     };
+    let step = |step: usize| steps::StepError { depth: 1, step, value: 0.01 * step as f64 };
     Report {
+        steps: vec![step(1), step(2)],
         title: "Poisson".into(),
         summary: "A test.".into(),
         facts: vec![("parameters".into(), "67,016".into())],

@@ -1,6 +1,6 @@
 //! Derivatives against central differences, fused operations against plain ones, and threads against each other.
 
-use crate::domain::{Clouds, Grid, PointCloud, Quadrature};
+use crate::domain::{Clouds, Enclosure, Grid, PointCloud, Quadrature};
 use crate::engine::Engine;
 use crate::field::{Field, NormaliserKind, Samples, Values};
 use crate::model::batch::{KernelLayers, Layers, lift_inputs};
@@ -366,6 +366,60 @@ fn gradients_on_a_cloud_for_each_sample() {
             }
         }
     }
+}
+
+/// A tube and a torus of nodes, and points in a periodic box; on grids the Fourier network too.
+#[test]
+fn gradients_around_periodic_axes() {
+    for (kind, quadrature) in [
+        (Kind::Nkn, Quadrature::Overlap),
+        (Kind::Gkn, Quadrature::Mean),
+        (Kind::Nkn, Quadrature::Trapezoid),
+        (Kind::Fno, Quadrature::Mean),
+    ] {
+        for axes in [[true, false], [true, true]] {
+            let mut case = Case::new(kind, true, quadrature, 3);
+            case.config.modes = 2;
+            case.config.normalise_output = NormaliserKind::Scalar;
+            let box_ = Enclosure::new(vec![-1.0; 2], vec![1.0; 2], axes.to_vec()).unwrap();
+            let points = PointCloud::new(2, numbers(20, Seed::new(41)), 4.0).unwrap().within(box_).unwrap();
+            let inputs = [("a", numbers(20, Seed::new(42))), ("b", numbers(20, Seed::new(43)))];
+            let scattered = Samples::on(points).inputs(inputs).unwrap();
+            let scattered = scattered.output("u", numbers(20, Seed::new(44))).unwrap();
+            let grid = case.samples.clone().periodic(&axes).unwrap();
+            for samples in [grid, scattered].into_iter().take(if kind == Kind::Fno { 1 } else { 2 }) {
+                let config =
+                    ModelConfig { radius: case.config.radius.map(|radius| 1.5 * radius), ..case.config.clone() };
+                let normalisers = Normalisers::fit(&config, &samples).unwrap();
+                let case = Case { config, samples, normalisers, ..case };
+                check_parameters(&case, quadrature);
+                check_input(&case, quadrature);
+                compare_with_plain(&case, quadrature);
+            }
+        }
+    }
+}
+
+/// The kernel sees the near image of y: a node's inputs are those of any other, shifted.
+#[test]
+fn kernels_see_the_near_image() {
+    let mut case = Case::new(Kind::Nkn, false, Quadrature::Mean, 1);
+    case.samples = case.samples.clone().periodic(&[true, true]).unwrap();
+    case.normalisers = Normalisers::fit(&case.config, &case.samples).unwrap();
+    case.config.radius = Some(0.45);
+    let batch = case.batch(Quadrature::Mean, false, DType::F64);
+    let inputs: Vec<f64> = batch.kernel().unwrap().inputs.to_data().iter::<f64>().collect();
+    let mut of_nodes: std::collections::BTreeMap<(i64, i64), Vec<(i64, i64)>> = Default::default();
+    let tenths = |value: f64| (10.0 * value).round() as i64;
+    for row in inputs.chunks(4) {
+        assert!((row[2] - row[0]).hypot(row[3] - row[1]) < 0.45, "{row:?}");
+        let displacement = (tenths(row[2] - row[0]), tenths(row[3] - row[1]));
+        of_nodes.entry((tenths(row[0]), tenths(row[1]))).or_default().push(displacement);
+    }
+    let mut sets: Vec<_> = of_nodes.into_values().collect();
+    sets.iter_mut().for_each(|set| set.sort_unstable());
+    assert_eq!(sets.len(), 25);
+    assert!(sets.iter().all(|set| *set == sets[0] && set.len() == 12), "{:?}", sets[0]);
 }
 
 /// Samples side by side are what each is alone.

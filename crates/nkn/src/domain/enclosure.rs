@@ -106,11 +106,12 @@ impl Enclosure {
         (0..self.dim()).map(|axis| along(axis).powi(2)).sum::<f64>().sqrt()
     }
 
-    /// Moves a point to its image that is nearest to another.
+    /// Moves a point to its image that is nearest to another; of two that are equally near, up to rounding, to the upper one, so
+    /// that shifted points have the shifted images.
     pub(crate) fn bring_near(&self, x: &[f64], y: &mut [f64]) {
         for ((x, y), period) in x.iter().zip(y).zip(self.periods()) {
             if period.is_finite() {
-                *y += period * ((*x - *y) / period).round();
+                *y += period * ((*x - *y) / period + 1e-9).round();
             }
         }
     }

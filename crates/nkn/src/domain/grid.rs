@@ -1,6 +1,9 @@
-//! A uniform grid of nodes in a box.
+//! A uniform grid of nodes in a box, some of whose axes may be periodic.
+//!
+//! A periodic grid is a grid and not a cloud with a box: what needs a grid (Fourier layers, stencils, `coarsen`, pictures) stays
+//! possible on it, and its neighbours are found by index offsets that wrap around ([`Lattice`]).
 
-use super::{PointCloud, check_dim, lattice::Lattice};
+use super::{Enclosure, PointCloud, check_dim, lattice::Lattice};
 use crate::error::ensure;
 use crate::{Error, Result};
 use serde::Serialize;
@@ -10,11 +13,27 @@ use serde::Serialize;
 /// A side with s nodes has the spacing (upper - lower) / (s - 1). A side with a single node has it in the middle,
 /// and its spacing is the whole side, so that the node's cell is the box. Nodes are numbered row-major: the last
 /// axis is the fastest.
+///
+/// Along a periodic axis the upper end is the lower one again and has no node: the spacing is (upper - lower) / s.
+///
+/// ```
+/// use nkn::Grid;
+/// let ring = Grid::unit(&[4])?.periodic(&[true])?;
+/// assert_eq!(ring.coordinates(), [0.0, 0.25, 0.5, 0.75]);
+/// # Ok::<(), nkn::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Grid {
     shape: Vec<usize>,
     lower: Vec<f64>,
     upper: Vec<f64>,
+    #[serde(skip_serializing_if = "nowhere")]
+    periodic: Vec<bool>,
+}
+
+/// Whether no axis is periodic: as all grids once were.
+fn nowhere(periodic: &[bool]) -> bool {
+    periodic.iter().all(|is_periodic| !is_periodic)
 }
 
 #[expect(clippy::len_without_is_empty, reason = "a grid has nodes")]
@@ -22,7 +41,37 @@ impl Grid {
     /// The nodes as scattered points, each with the measure of its cell.
     pub fn to_cloud(&self) -> Result<PointCloud> {
         let weights = Lattice::new(self).cell_measures();
-        PointCloud::new(self.dim(), self.coordinates(), 1.0)?.with_weights(weights)
+        let cloud = PointCloud::new(self.dim(), self.coordinates(), 1.0)?.with_weights(weights)?;
+        match self.enclosure() {
+            Some(enclosure) => cloud.within(enclosure),
+            None => Ok(cloud),
+        }
+    }
+
+    /// The grid with as many nodes in the same box, some of whose axes are periodic; an entry per axis.
+    pub fn periodic(self, axes: &[bool]) -> Result<Self> {
+        let expected = format!("{} entries, one per axis", self.dim());
+        let hint = "give true or false for every axis, for instance [true, false]";
+        ensure!(axes.len() == self.dim(), Error::invalid("periodic", expected, format!("{axes:?}"), hint));
+        Ok(Self { periodic: axes.to_vec(), ..self })
+    }
+
+    /// Which axes are periodic.
+    pub fn periodic_axes(&self) -> &[bool] {
+        &self.periodic
+    }
+
+    /// The box with its periodic axes, if there are any.
+    pub fn enclosure(&self) -> Option<Enclosure> {
+        if nowhere(&self.periodic) {
+            return None;
+        }
+        Enclosure::new(self.lower.clone(), self.upper.clone(), self.periodic.clone()).ok()
+    }
+
+    /// Steps of the spacing along a side: one less than nodes, or as many along a periodic one; at least one.
+    pub(crate) fn steps(&self, axis: usize) -> usize {
+        if self.periodic[axis] { self.shape[axis] } else { (self.shape[axis] - 1).max(1) }
     }
 
     /// A grid with `shape` nodes per axis in the box from `lower` to `upper`.
@@ -47,7 +96,8 @@ impl Grid {
             let is_side = low < high && (high - low).is_finite();
             ensure!(is_side, Error::invalid(name, "a finite number above the lower end", got, hint));
         }
-        Ok(Self { shape, lower, upper })
+        let periodic = vec![false; dim];
+        Ok(Self { shape, lower, upper, periodic })
     }
 
     /// A grid in the unit interval, square or cube.
@@ -73,8 +123,7 @@ impl Grid {
 
     /// The distance between nodes along each axis; the whole side where there is only one node.
     pub fn spacing(&self) -> Vec<f64> {
-        let sides = self.shape.iter().zip(self.lower.iter().zip(&self.upper));
-        sides.map(|(&nodes, (low, high))| (high - low) / (nodes - 1).max(1) as f64).collect()
+        (0..self.dim()).map(|axis| (self.upper[axis] - self.lower[axis]) / self.steps(axis) as f64).collect()
     }
 
     /// The number of space dimensions, 1 to 3.
@@ -111,8 +160,8 @@ impl Grid {
     /// the nodes that nested grids have in common then agree to the last bit.
     fn coordinate(&self, axis: usize, position: usize) -> f64 {
         let share = match self.shape[axis] {
-            1 => 0.5,
-            nodes => position as f64 / (nodes - 1) as f64,
+            1 if !self.periodic[axis] => 0.5,
+            _ => position as f64 / self.steps(axis) as f64,
         };
         (1.0 - share) * self.lower[axis] + share * self.upper[axis]
     }
@@ -145,6 +194,19 @@ mod tests {
     fn a_single_node_sits_in_the_middle_of_its_cell() {
         let grid = Grid::new(vec![1], vec![1.0], vec![4.0]).unwrap();
         assert_eq!((grid.spacing(), grid.coordinates()), (vec![3.0], vec![2.5]));
+    }
+
+    #[test]
+    fn the_end_of_a_periodic_axis_is_its_beginning() {
+        let grid = Grid::new(vec![4, 3], vec![0.0, 1.0], vec![2.0, 5.0]).unwrap().periodic(&[true, false]).unwrap();
+        assert_eq!(grid.spacing(), [0.5, 2.0]);
+        assert_eq!(grid.point(11), [1.5, 5.0]);
+        let cloud = grid.to_cloud().unwrap();
+        assert_eq!((cloud.measure(), cloud.enclosure().unwrap().periodic()), (8.0, &[true, false][..]));
+        assert_eq!(cloud.weights().unwrap()[..3], [0.5, 1.0, 0.5]);
+        assert_eq!((grid.clone().periodic(&[false; 2]).unwrap().enclosure(), grid.enclosure().is_some()), (None, true));
+        let message = grid.periodic(&[true]).unwrap_err().to_string();
+        assert!(message.contains("periodic: expected 2 entries"), "{message}");
     }
 
     #[test]

@@ -13,6 +13,16 @@ pub(super) struct Lattice {
     pub(super) shape: [usize; 3],
     spacing: [f64; 3],
     stride: [usize; 3],
+    periodic: [bool; 3],
+}
+
+/// How often a displacement may lead around a periodic axis to the same node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Images {
+    /// A node is met once, the short way round.
+    Nearest,
+    /// Every image of a node that is less than a period away.
+    All,
 }
 
 impl Lattice {
@@ -25,6 +35,7 @@ impl Lattice {
             shape: from_fn(|axis| if axis < missing { 1 } else { grid.shape()[axis - missing] }),
             spacing: from_fn(|axis| if axis < missing { 1.0 } else { spacing[axis - missing] }),
             stride: [1; 3],
+            periodic: from_fn(|axis| axis >= missing && grid.periodic_axes()[axis - missing]),
         }
     }
 
@@ -57,16 +68,23 @@ impl Lattice {
     }
 
     /// The displacements that `keep` accepts, in the order of the nodes; along no axis longer than `reach` and a step.
-    pub(super) fn offsets(&self, reach: f64, keep: impl Fn([f64; 3]) -> bool) -> Vec<[isize; 3]> {
+    pub(super) fn offsets(&self, reach: f64, images: Images, keep: impl Fn([f64; 3]) -> bool) -> Vec<[isize; 3]> {
         let steps = self.steps();
-        let last: [isize; 3] = from_fn(|axis| {
-            let inside = (self.shape[axis] - 1) / self.stride[axis];
-            (reach / steps[axis] + 1.0).min(inside as f64) as isize
-        });
+        let range = |axis: usize| {
+            let (nodes, stride) = (self.shape[axis], self.stride[axis]);
+            let around = (nodes / stride).max(1);
+            let [back, forth] = match (self.periodic[axis], images) {
+                (false, _) => [(nodes - 1) / stride; 2],
+                (true, Images::Nearest) => [(around - 1) / 2, around / 2],
+                (true, Images::All) => [around; 2],
+            };
+            let within = |inside: usize| (reach / steps[axis] + 1.0).min(inside as f64) as isize;
+            -within(back)..=within(forth)
+        };
         let mut offsets = Vec::new();
-        for x in -last[0]..=last[0] {
-            for y in -last[1]..=last[1] {
-                for z in -last[2]..=last[2] {
+        for x in range(0) {
+            for y in range(1) {
+                for z in range(2) {
                     let offset = [x, y, z];
                     if keep(from_fn(|axis| offset[axis] as f64 * steps[axis])) {
                         offsets.push(offset);
@@ -92,7 +110,12 @@ impl Lattice {
     pub(super) fn moved(&self, from: [usize; 3], offset: [isize; 3]) -> Option<[usize; 3]> {
         let mut to = from;
         for axis in 0..3 {
-            to[axis] = from[axis].checked_add_signed(offset[axis] * self.stride[axis] as isize)?;
+            let step = offset[axis] * self.stride[axis] as isize;
+            if self.periodic[axis] {
+                to[axis] = (from[axis] as isize + step).rem_euclid(self.shape[axis] as isize) as usize;
+                continue;
+            }
+            to[axis] = from[axis].checked_add_signed(step)?;
             if to[axis] >= self.shape[axis] {
                 return None;
             }
@@ -104,7 +127,10 @@ impl Lattice {
     pub(super) fn sources(&self, node: usize, offsets: &[[isize; 3]]) -> Vec<u32> {
         let from = self.position(node);
         let moved = offsets.iter().filter_map(|&offset| self.moved(from, offset));
-        moved.map(|position| self.node(position)).collect()
+        let mut sources: Vec<u32> = moved.map(|position| self.node(position)).collect();
+        // Around a periodic axis the order of the displacements is not that of the nodes.
+        sources.sort_unstable();
+        sources
     }
 
     /// How far a node's cell reaches below and above it, in half spacings of the grid: the domain's boundary ends it.
@@ -112,6 +138,7 @@ impl Lattice {
     /// Whole numbers, so that cells that look the same are the same.
     pub(super) fn reach(&self, axis: usize, position: usize) -> [usize; 2] {
         let room = match self.shape[axis] {
+            _ if self.periodic[axis] => [self.stride[axis]; 2],
             1 => [1, 1],
             nodes => [2 * position, 2 * (nodes - 1 - position)],
         };

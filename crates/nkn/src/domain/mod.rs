@@ -65,6 +65,8 @@ enum Unchecked {
         shape: Vec<usize>,
         lower: Vec<f64>,
         upper: Vec<f64>,
+        #[serde(default)]
+        periodic: Vec<bool>,
     },
     Cloud {
         dim: usize,
@@ -82,7 +84,10 @@ impl TryFrom<Unchecked> for Domain {
 
     fn try_from(domain: Unchecked) -> Result<Self> {
         Ok(match domain {
-            Unchecked::Grid { shape, lower, upper } => Grid::new(shape, lower, upper)?.into(),
+            Unchecked::Grid { shape, lower, upper, periodic } => {
+                let grid = Grid::new(shape, lower, upper)?;
+                if periodic.is_empty() { grid.into() } else { grid.periodic(&periodic)?.into() }
+            }
             Unchecked::Cloud { dim, coordinates, measure, weights, enclosure } => {
                 let cloud = PointCloud::new(dim, coordinates, measure)?;
                 let cloud = if weights.is_empty() { cloud } else { cloud.with_weights(weights)? };
@@ -159,6 +164,44 @@ impl Domain {
         (clouds.count(), at)
     }
 
+    /// The box with its periodic axes: of a grid that has such axes, of a cloud wherever it is known.
+    pub fn enclosure(&self) -> Option<Enclosure> {
+        match self {
+            Self::Grid(grid) => grid.enclosure(),
+            Self::Cloud(cloud) => cloud.enclosure().cloned(),
+            Self::Clouds(clouds) => {
+                let first = clouds.distinct()[0].enclosure();
+                let is_shared = clouds.distinct().iter().all(|cloud| cloud.enclosure() == first);
+                first.filter(|_| is_shared).cloned()
+            }
+        }
+    }
+
+    /// Whether some axis is known to be periodic.
+    pub fn is_periodic(&self) -> bool {
+        self.enclosure().is_some_and(|enclosure| enclosure.periodic().contains(&true))
+    }
+
+    /// The same with these axes periodic, an entry per axis. Scattered points must have their box.
+    pub fn periodic(self, axes: &[bool]) -> Result<Self> {
+        let around = |cloud: &PointCloud| {
+            let enclosure = cloud.enclosure().ok_or_else(|| {
+                let hint = "store the corners of the box under the names `lower` and `upper`";
+                Error::invalid("periodic", "points whose box is known", "points alone", hint)
+            })?;
+            let (lower, upper) = (enclosure.lower().to_vec(), enclosure.upper().to_vec());
+            cloud.clone().within(Enclosure::new(lower, upper, axes.to_vec())?)
+        };
+        Ok(match self {
+            Self::Grid(grid) => grid.periodic(axes)?.into(),
+            Self::Cloud(cloud) => around(&cloud)?.into(),
+            Self::Clouds(clouds) => {
+                let each = (0..clouds.count()).map(|sample| around(clouds.cloud(sample)));
+                Self::Clouds(Clouds::new(each.collect::<Result<_>>()?)?)
+            }
+        })
+    }
+
     /// The coordinates of all nodes, node by node.
     pub fn coordinates(&self) -> Vec<f64> {
         match self {
@@ -193,7 +236,10 @@ mod tests {
     #[test]
     fn a_file_says_a_domain_and_nothing_else() {
         let cloud = Domain::Cloud(PointCloud::new(2, vec![0.5, 0.1, 1e-300, -0.0], 1.5).unwrap());
-        for domain in [Domain::Grid(Grid::new(vec![2, 3], vec![-1.0, 0.1], vec![1.0, 0.3]).unwrap()), cloud] {
+        let grid = Grid::new(vec![2, 3], vec![-1.0, 0.1], vec![1.0, 0.3]).unwrap();
+        let ring = grid.clone().periodic(&[false, true]).unwrap();
+        assert!(!serde_json::to_string(&Domain::from(grid.clone())).unwrap().contains("periodic"));
+        for domain in [Domain::Grid(grid), Domain::Grid(ring), cloud] {
             let text = serde_json::to_string(&domain).unwrap();
             assert_eq!(serde_json::from_str::<Domain>(&text).unwrap(), domain, "{text}");
         }
@@ -201,6 +247,7 @@ mod tests {
             (r#"{"grid":{"shape":[0],"lower":[0.0],"upper":[1.0]}}"#, "at least one node"),
             (r#"{"grid":{"shape":[2],"lower":[1.0],"upper":[0.0]}}"#, "they may be swapped"),
             (r#"{"grid":{"shape":[2],"lower":[0.0]}}"#, "missing field"),
+            (r#"{"grid":{"shape":[2],"lower":[0.0],"upper":[1.0],"periodic":[true,true]}}"#, "1 entries"),
             (r#"{"cloud":{"dim":2,"coordinates":[0.0],"measure":1.0}}"#, "2 numbers for each"),
             (r#"{"cloud":{"dim":1,"coordinates":[0.0],"measure":1.0,"radius":1.0}}"#, "unknown field"),
             (r#"{"mesh":{}}"#, "unknown variant"),

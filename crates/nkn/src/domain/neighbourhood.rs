@@ -1,8 +1,12 @@
 //! Who is whose neighbour, with which weight.
 
 use super::{
-    Domain, Extent, PointCloud, Quadrature, TrainingRule, extent::Ball, lattice::Lattice, overlap::OverlapTable,
-    quadrature::NodeRule, scattered::connect_points,
+    Domain, Extent, PointCloud, Quadrature, TrainingRule,
+    extent::Ball,
+    lattice::{Images, Lattice},
+    overlap::OverlapTable,
+    quadrature::NodeRule,
+    scattered::connect_points,
 };
 use crate::error::ensure;
 use crate::{Error, Result};
@@ -150,7 +154,7 @@ pub fn connect(
                 return Ok(Neighbourhood::from_rows(nodes, |node| table.row(node)));
             }
             let rule = NodeRule::on_lattice(rule, &lattice)?;
-            let offsets = lattice.offsets(radius, |displacement| ball.holds(displacement));
+            let offsets = lattice.offsets(radius, Images::Nearest, |displacement| ball.holds(displacement));
             let row = |node| rule.weigh(lattice.sources(node, &offsets));
             let spacing = &lattice.steps()[3 - grid.dim()..];
             not_alone(Neighbourhood::from_rows(nodes, row), radius, spacing)
@@ -186,5 +190,7 @@ pub(super) fn not_alone(result: Neighbourhood, radius: f64, spacing: &[f64]) -> 
 
 #[cfg(test)]
 mod accuracy;
+#[cfg(test)]
+mod periodic;
 #[cfg(test)]
 mod tests;

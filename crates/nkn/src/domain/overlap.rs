@@ -1,6 +1,6 @@
 //! How a ball is divided among the cells of a grid, in closed form.
 
-use super::lattice::Lattice;
+use super::lattice::{Images, Lattice};
 use rayon::prelude::*;
 use std::{array::from_fn, f64::consts::FRAC_PI_2, f64::consts::PI};
 
@@ -89,7 +89,7 @@ pub(super) struct OverlapTable<'a> {
 impl<'a> OverlapTable<'a> {
     pub(super) fn new(lattice: &'a Lattice, radius: f64) -> Self {
         let steps = lattice.steps();
-        let offsets = lattice.offsets(radius, |displacement| {
+        let offsets = lattice.offsets(radius, Images::All, |displacement| {
             let gap = |axis: usize| (displacement[axis].abs() - 0.5 * steps[axis]).max(0.0);
             (0..3).map(|axis| gap(axis).powi(2)).sum::<f64>() < radius * radius
         });
@@ -137,6 +137,13 @@ impl<'a> OverlapTable<'a> {
                 row.push((self.lattice.node(at), measure));
             }
         }
+        // Around a periodic axis the displacements are not in the order of the nodes, and several may lead to one.
+        row.sort_by_key(|&(source, _)| source);
+        row.dedup_by(|(next, part), (source, sum)| {
+            let is_same = next == source;
+            *sum += if is_same { *part } else { 0.0 };
+            is_same
+        });
         as_shares(node, row)
     }
 }

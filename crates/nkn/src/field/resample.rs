@@ -4,7 +4,7 @@ use crate::domain::Domain;
 use crate::{Error, Result};
 
 /// The values of a function on the nodes of one grid, nodes x components, interpolated to the nodes of another domain (linear
-/// along each axis; beyond the grid the nearest value is continued).
+/// along each axis, also between the ends of a periodic one; beyond the grid the nearest value is continued).
 pub fn resample(values: &[f64], from: &Domain, to: &Domain, components: usize) -> Result<Vec<f64>> {
     if from == to {
         return Ok(values.to_vec());
@@ -24,10 +24,17 @@ pub fn resample(values: &[f64], from: &Domain, to: &Domain, components: usize) -
             let (mut index, mut weight) = (0, 1.0);
             for axis in 0..dim {
                 let last = shape[axis] - 1;
+                let upper = corner >> axis & 1;
+                if grid.periodic_axes()[axis] {
+                    let position = ((point[axis] - lower[axis]) / spacing[axis]).rem_euclid(shape[axis] as f64);
+                    let fraction = position - position.floor();
+                    weight *= if upper == 1 { fraction } else { 1.0 - fraction };
+                    index = index * shape[axis] + (position as usize + upper) % shape[axis];
+                    continue;
+                }
                 let position = ((point[axis] - lower[axis]) / spacing[axis]).clamp(0.0, last as f64);
                 let cell = (position.floor() as usize).min(last.saturating_sub(1));
                 let fraction = position - cell as f64;
-                let upper = corner >> axis & 1;
                 weight *= if upper == 1 { fraction } else { 1.0 - fraction };
                 index = index * shape[axis] + (cell + upper).min(last);
             }
@@ -54,5 +61,12 @@ mod tests {
         for (g, e) in got.iter().zip(sample(&fine)) {
             assert!((g - e).abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn a_periodic_axis_is_closed() {
+        let ring = |nodes: usize| Domain::Grid(Grid::unit(&[nodes]).unwrap().periodic(&[true]).unwrap());
+        let got = resample(&[0.0, 1.0, 2.0, 1.0], &ring(4), &ring(8), 1).unwrap();
+        assert_eq!(got, [0.0, 0.5, 1.0, 1.5, 2.0, 1.5, 1.0, 0.5]);
     }
 }

@@ -257,8 +257,8 @@ impl Samples {
         }
     }
 
-    /// The samples on a coarser grid made of some of the nodes: every n-th along each axis, ends included, so that the first
-    /// axis has `resolution` nodes.
+    /// The samples on a coarser grid made of some of the nodes: every n-th along each axis, ends included where the axis is not
+    /// periodic, so that the first axis has `resolution` nodes.
     ///
     /// ```
     /// # use nkn::{domain::Grid, field::Samples};
@@ -275,20 +275,27 @@ impl Samples {
         if grid.shape()[0] == resolution {
             return Ok(self.clone());
         }
-        let cells = grid.shape()[0] - 1;
-        let step = cells.checked_div(resolution.saturating_sub(1)).unwrap_or(0);
-        if step == 0 || grid.shape().iter().any(|side| (side - 1) % step != 0) || cells / step + 1 != resolution {
-            let possible: Vec<usize> = (1..=cells)
-                .rev()
-                .filter(|step| grid.shape().iter().all(|side| (side - 1) % step == 0))
-                .map(|step| cells / step + 1)
-                .collect();
+        // Along an axis: the steps between its nodes, and whether the last step ends at a node of its own.
+        let cells = |axis: usize| {
+            let has_end = usize::from(!grid.periodic_axes()[axis]);
+            (grid.shape()[axis] - has_end, has_end)
+        };
+        let coarse = |axis: usize, step: usize| {
+            let (cells, has_end) = cells(axis);
+            cells.is_multiple_of(step).then_some(cells / step + has_end)
+        };
+        let (first, has_end) = cells(0);
+        let fits = |step: usize| (0..grid.dim()).all(|axis| coarse(axis, step).is_some());
+        let step = first.checked_div(resolution.saturating_sub(has_end)).unwrap_or(0);
+        if step == 0 || !fits(step) || coarse(0, step) != Some(resolution) {
+            let possible: Vec<usize> =
+                (1..=first).rev().filter(|&step| fits(step)).filter_map(|step| coarse(0, step)).collect();
             let expected = format!("one that takes every n-th node of the grid {:?}: {possible:?}", grid.shape());
             let hint = "choose one of these, or generate data on another grid";
             return Err(Error::invalid("resolution", expected, resolution, hint));
         }
-        let shape: Vec<usize> = grid.shape().iter().map(|side| (side - 1) / step + 1).collect();
-        let coarse = Grid::new(shape, grid.lower().to_vec(), grid.upper().to_vec())?;
+        let shape: Vec<usize> = (0..grid.dim()).filter_map(|axis| coarse(axis, step)).collect();
+        let coarse = Grid::new(shape, grid.lower().to_vec(), grid.upper().to_vec())?.periodic(grid.periodic_axes())?;
         let all: Vec<usize> = [self.count()].iter().chain(grid.shape()).copied().collect();
         let every = |axis: AxisDescription| {
             Slice::new(0, None, if (1..=grid.dim()).contains(&axis.axis.index()) { step as isize } else { 1 })
@@ -298,6 +305,25 @@ impl Samples {
             let values = ArrayViewD::from_shape(shape, values).expect("samples have a value for every node");
             values.slice_each_axis(every).iter().copied().collect()
         }))
+    }
+
+    /// The samples with these axes periodic, an entry per axis: see [`Domain::periodic`].
+    pub fn periodic(self, axes: &[bool]) -> Result<Self> {
+        Ok(Self { domain: self.domain.periodic(axes)?, ..self })
+    }
+
+    /// The same with the outputs of these names only, in this order; without names, all of them.
+    pub fn with_outputs(mut self, names: &[String]) -> Result<Self> {
+        self.outputs = self.outputs_named(names)?.into_iter().cloned().collect();
+        Ok(self)
+    }
+
+    /// The same with other values of an input, which must be valid; nothing happens where there is no such input.
+    pub(crate) fn with_values(mut self, input: &str, values: &[f64]) -> Self {
+        if let Some(field) = self.fields.iter_mut().find(|field| field.name == input) {
+            field.values = values.to_vec();
+        }
+        self
     }
 
     /// Refuses what the relative loss cannot be taken of: it divides by the norm of each sample's output, in single
@@ -354,6 +380,18 @@ mod tests {
     use crate::domain::PointCloud;
     use ndarray::{Array2, Array3, ArrayD};
     use proptest::prelude::*;
+
+    #[test]
+    fn periodic_axes_coarsen_without_an_end() {
+        let grid = Grid::unit(&[6, 5]).unwrap().periodic(&[true, false]).unwrap();
+        let values: Vec<i32> = (0..30).collect();
+        let fine = Samples::on(grid).input("b", values).unwrap();
+        let coarse = fine.coarsen(3).unwrap();
+        assert_eq!(coarse.field("b").unwrap().values, [0., 2., 4., 10., 12., 14., 20., 22., 24.]);
+        assert_eq!(coarse.domain(), &Grid::unit(&[3, 3]).unwrap().periodic(&[true, false]).unwrap().into());
+        let message = fine.coarsen(2).unwrap_err().to_string();
+        assert!(message.contains("[3, 6]"), "{message}");
+    }
 
     fn three_nodes() -> SamplesOn {
         Samples::on(Grid::unit(&[3]).unwrap())

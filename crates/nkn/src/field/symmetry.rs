@@ -23,17 +23,19 @@ impl Symmetry {
         self.0 & 4 != 0
     }
 
-    /// The node whose value comes to node (i, j) of side x side.
-    fn from(self, side: usize, i: usize, j: usize) -> usize {
-        let i = if self.flips_first() { side - 1 - i } else { i };
-        let j = if self.flips_second() { side - 1 - j } else { j };
+    /// The node whose value comes to node (i, j) of side x side. On a periodic grid, whose last node is not its end, the first is
+    /// its own mirror image.
+    fn from(self, side: usize, is_periodic: bool, i: usize, j: usize) -> usize {
+        let mirrored = |i: usize| if is_periodic { (side - i) % side } else { side - 1 - i };
+        let i = if self.flips_first() { mirrored(i) } else { i };
+        let j = if self.flips_second() { mirrored(j) } else { j };
         if self.transposes() { j * side + i } else { i * side + j }
     }
 
-    fn moved(self, values: &[f64], side: usize, components: usize) -> Vec<f64> {
+    fn moved(self, values: &[f64], (side, is_periodic): (usize, bool), components: usize) -> Vec<f64> {
         let mut result = Vec::with_capacity(values.len());
         for node in 0..side * side {
-            let from = self.from(side, node / side, node % side);
+            let from = self.from(side, is_periodic, node / side, node % side);
             let value = &values[from * components..(from + 1) * components];
             match value {
                 &[first, second] => {
@@ -52,7 +54,13 @@ impl Symmetry {
 pub fn check_square(domain: &Domain) -> Result<&Grid> {
     let (expected, hint) = ("data on a square grid for augment = \"square\"", "set augment = \"none\"");
     match domain {
-        Domain::Grid(grid) if grid.dim() == 2 && grid.shape()[0] == grid.shape()[1] => Ok(grid),
+        Domain::Grid(grid)
+            if grid.dim() == 2
+                && grid.shape()[0] == grid.shape()[1]
+                && grid.periodic_axes()[0] == grid.periodic_axes()[1] =>
+        {
+            Ok(grid)
+        }
         _ => Err(Error::invalid("train.augment", expected, "another domain", hint)),
     }
 }
@@ -60,10 +68,11 @@ pub fn check_square(domain: &Domain) -> Result<&Grid> {
 /// Each sample moved by its symmetry. Fields with two components are vectors, and turned as well as moved; `vectors` names
 /// pairs of scalar input fields that are the two components of one.
 pub fn moved(samples: &Samples, symmetries: &[Symmetry], vectors: &[[String; 2]]) -> Result<Samples> {
-    let side = check_square(samples.domain())?.shape()[0];
+    let square = check_square(samples.domain())?;
+    let (side, is_periodic) = (square.shape()[0], square.periodic_axes()[0]);
     let mut result = samples.map(samples.domain().clone(), |values, components| {
         let each = values.chunks_exact(side * side * components).zip(symmetries);
-        each.flat_map(|(values, symmetry)| symmetry.moved(values, side, components)).collect()
+        each.flat_map(|(values, symmetry)| symmetry.moved(values, (side, is_periodic), components)).collect()
     });
     for [first, second] in vectors {
         let (a, b) = (position(samples, first)?, position(samples, second)?);
@@ -128,6 +137,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// On a torus the node at the corner is its own mirror image; a tube has no such symmetries.
+    #[test]
+    fn periodic_squares_turn_about_their_first_node() {
+        let torus = Grid::unit(&[3, 3]).unwrap().periodic(&[true, true]).unwrap();
+        let values: Vec<f64> = (0..9).map(f64::from).collect();
+        let samples = Samples::on(torus.clone()).input("b", values.clone()).unwrap();
+        let flipped = moved(&samples, &[Symmetry(2)], &[]).unwrap();
+        assert_eq!(flipped.fields()[0].values, [0.0, 2.0, 1.0, 3.0, 5.0, 4.0, 6.0, 8.0, 7.0]);
+        let tube = Samples::on(torus.periodic(&[true, false]).unwrap()).input("b", values).unwrap();
+        assert!(moved(&tube, &[Symmetry(2)], &[]).unwrap_err().to_string().contains("square grid"));
     }
 
     /// Numbers that are no vector of the plane stay as they are.

@@ -3,8 +3,8 @@
 use super::builder::{Builder, kinds};
 use crate::analysis::spectrum::{DENSE_LIMIT, WANTED, spectrum};
 use crate::analysis::{Elliptic, Spectrum};
-use crate::field::{Images, Samples, Values};
-use crate::model::{Model, Predicting};
+use crate::field::{Images, Samples};
+use crate::model::{Feed, Model, Predicting};
 use crate::run::{Data, DataConfig, Problem, RunConfig, RunFolder};
 use crate::task::{Answer, FunctionTask, ImageSplits, TestSet, answers, function_measures, image_measure};
 use crate::train::{Event, Measure, Task, TrainConfig, Trainer};
@@ -61,17 +61,25 @@ impl Model {
 
     /// The samples with the outputs that the network predicts; those that were there under the same names are replaced.
     pub fn predicted(&self, samples: &Samples, how: &Predicting) -> Result<Samples> {
-        let prediction = self.predict_functions(samples, how)?;
-        let columns = self.config.output_columns();
-        let mut start = 0;
+        self.with_predictions(samples, &self.predict_functions(samples, how)?)
+    }
+
+    /// The measures of every step of a [`Self::rollout`] that is fed in this way: `truth` has the samples of every step, as
+    /// [`crate::io::read_trajectories`] gives them, the first of them with the state to begin with.
+    pub fn rollout_measures(
+        &self,
+        truth: &[Samples],
+        feeds: &[Feed],
+        split: &str,
+        how: &Predicting,
+    ) -> Result<Vec<Vec<Measure>>> {
+        let Some(first) = truth.first() else { return Ok(Vec::new()) };
+        let predicted = self.rollout_fed(first, truth.len(), feeds, how)?;
         let names = self.config.output_names();
-        names.into_iter().try_fold(samples.clone(), |samples, name| {
-            let components = self.config.components_of(&name);
-            let nodes = prediction.chunks_exact(columns);
-            let own: Vec<f64> = nodes.flat_map(|node| &node[start..start + components]).copied().collect();
-            start += components;
-            samples.output(name, Values::vectors(components, own))
-        })
+        let measures = |(truth, predicted): (&Samples, &Samples)| {
+            function_measures(split, &self.config, truth, &predicted.truth(&names)?)
+        };
+        truth.iter().zip(&predicted).map(measures).collect()
     }
 
     /// Of functions the mean over samples of ||û - u|| / ||u||, of images the share of wrong answers.

@@ -9,23 +9,25 @@
 //! | `weights` | as the points, without dim | the length, area or volume that each point stands for |
 //! | `mask` | as the nodes, with or without samples | 0 where a node does not exist |
 //! | `measure` | 1 | with `points`: the measure of the domain; that of the box around the points without it |
-//! | `lower`, `upper` | dim | the corners of the grid's box; the unit box without them |
+//! | `lower`, `upper` | dim | the corners of the box; without them that of a grid is the unit box, that of points unknown |
+//! | `periodic` | dim | 1 where an axis of the box is periodic; then a grid has no nodes at its upper end |
 
 use super::Array;
-use crate::domain::{Clouds, Domain, Grid, PointCloud};
+use crate::domain::{Clouds, Domain, Enclosure, Grid, PointCloud};
 use crate::field::{Samples, Values, dimensions};
 use crate::{Error, Result};
 use std::ops::Range;
 use std::path::Path;
 
 /// Arrays that say where the values are.
-pub(super) const PLACES: [&str; 7] = ["points", "offsets", "weights", "mask", "measure", "lower", "upper"];
+pub(super) const PLACES: [&str; 8] = ["points", "offsets", "weights", "mask", "measure", "lower", "upper", "periodic"];
 
 /// Makes samples of arrays; the outputs are those of these names.
 pub(super) fn assemble(path: &Path, mut arrays: Vec<Array>, outputs: &[String]) -> Result<Samples> {
     let mut take = |name: &str| arrays.iter().position(|array| array.name == name).map(|at| arrays.remove(at));
-    let [points, offsets, weights, mask, lower, upper] =
-        ["points", "offsets", "weights", "mask", "lower", "upper"].map(&mut take);
+    let [points, offsets, weights, mask, lower, upper, periodic] =
+        ["points", "offsets", "weights", "mask", "lower", "upper", "periodic"].map(&mut take);
+    let corners = Corners { lower, upper, periodic };
     let measure = if points.is_some() { take("measure") } else { None };
     let is_output = |array: &Array| outputs.contains(&array.name);
     // An output stands for all, or the first field when none is there.
@@ -37,21 +39,14 @@ pub(super) fn assemble(path: &Path, mut arrays: Vec<Array>, outputs: &[String]) 
     if reference.shape.len() < if is_stacked { 1 } else { 2 } {
         return Err(shape_error(path, reference, "N x s … or N x M"));
     }
-    if points.is_some() && (lower.is_some() || upper.is_some()) {
-        return Err(Error::file(
-            path,
-            "has `points` and also `lower` or `upper`, which belong to a regular grid",
-            "leave out either `points` or both corners",
-        ));
-    }
     let layout = match points {
-        Some(points) => cloud(path, points, offsets, weights, measure, reference)?,
+        Some(points) => cloud(path, points, offsets, (weights, measure), corners, reference)?,
         None => match offsets.or(weights) {
             Some(array) => {
                 let problem = format!("has `{}` without `points`", array.name);
                 return Err(Error::file(path, problem, "store the coordinates under the name `points`"));
             }
-            None => Layout::plain(grid(path, lower, upper, &arrays, reference)?),
+            None => Layout::plain(grid(path, corners, &arrays, reference)?),
         },
     };
     if arrays.iter().all(is_output) {
@@ -74,6 +69,46 @@ pub(super) fn assemble(path: &Path, mut arrays: Vec<Array>, outputs: &[String]) 
         let (name, values) = value(array);
         samples.output(name, values).map_err(in_file(path))
     })
+}
+
+/// The box that the nodes fill, as far as a file says it.
+struct Corners {
+    lower: Option<Array>,
+    upper: Option<Array>,
+    periodic: Option<Array>,
+}
+
+impl Corners {
+    /// The number of axes that it has, if anything is said.
+    fn length(&self) -> Option<usize> {
+        self.lower.as_ref().or(self.upper.as_ref()).or(self.periodic.as_ref()).map(|corner| corner.values.len())
+    }
+
+    /// Which axes are periodic, if it is said.
+    fn periodic(&self, path: &Path, dim: usize) -> Result<Option<Vec<bool>>> {
+        let Some(array) = &self.periodic else { return Ok(None) };
+        if array.values.len() != dim || array.values.iter().any(|&value| value != 0.0 && value != 1.0) {
+            let problem = format!("array `periodic` is {:?}", array.values);
+            return Err(Error::file(path, problem, format!("give 0 or 1 for each of the {dim} axes")));
+        }
+        Ok(Some(array.values.iter().map(|&value| value == 1.0).collect()))
+    }
+
+    /// The box around scattered points.
+    fn enclosure(&self, path: &Path, dim: usize) -> Result<Option<Enclosure>> {
+        let periodic = self.periodic(path, dim)?.unwrap_or_else(|| vec![false; dim]);
+        match (&self.lower, &self.upper) {
+            (Some(lower), Some(upper)) => {
+                let (lower, upper) = (lower.values.clone(), upper.values.clone());
+                Enclosure::new(lower, upper, periodic).map(Some).map_err(in_file(path))
+            }
+            (None, None) if self.periodic.is_none() => Ok(None),
+            _ => {
+                let problem = "has `points`, but not both `lower` and `upper` of the box that they fill";
+                Err(Error::file(path, problem, "store both corners; without a box leave out `periodic` too"))
+            }
+        }
+    }
 }
 
 /// Where the values of the arrays are.
@@ -153,8 +188,8 @@ fn cloud(
     path: &Path,
     points: Array,
     offsets: Option<Array>,
-    weights: Option<Array>,
-    measure: Option<Array>,
+    (weights, measure): (Option<Array>, Option<Array>),
+    corners: Corners,
     reference: &Array,
 ) -> Result<Layout> {
     let measure = match measure {
@@ -162,11 +197,21 @@ fn cloud(
         Some(array) if array.values.len() == 1 => Some(array.values[0]),
         Some(array) => return Err(shape_error(path, &array, "a single number")),
     };
+    // The points say how many axes there are, and are checked below.
+    let enclosure = match points.shape[..] {
+        [_] => corners.enclosure(path, 1)?,
+        [.., dim] => corners.enclosure(path, dim)?,
+        [] => None,
+    };
     let make = |dim: usize, coordinates: &[f64], weights: Option<&[f64]>, sample: Option<usize>| {
         let all = measure.unwrap_or_else(|| bounding_measure(dim, coordinates));
         let cloud = PointCloud::new(dim, coordinates.to_vec(), all);
         let cloud = cloud.and_then(|cloud| match weights {
             Some(weights) => cloud.with_weights(weights.to_vec()),
+            None => Ok(cloud),
+        });
+        let cloud = cloud.and_then(|cloud| match &enclosure {
+            Some(enclosure) => cloud.within(enclosure.clone()),
             None => Ok(cloud),
         });
         cloud.map_err(in_file(path)).map_err(|error| match (error, sample) {
@@ -238,16 +283,11 @@ fn spans(path: &Path, offsets: &Array, total: usize) -> Result<Vec<Range<usize>>
     values.windows(2).enumerate().map(span).collect()
 }
 
-fn grid(
-    path: &Path,
-    lower: Option<Array>,
-    upper: Option<Array>,
-    arrays: &[Array],
-    reference: &Array,
-) -> Result<Domain> {
-    let corner_length = lower.as_ref().or(upper.as_ref()).map(|corner| corner.values.len());
-    let axes = grid_axes(arrays, reference, corner_length);
+fn grid(path: &Path, corners: Corners, arrays: &[Array], reference: &Array) -> Result<Domain> {
+    let axes = grid_axes(arrays, reference, corners.length());
     let dim = axes.len();
+    let periodic = corners.periodic(path, dim)?;
+    let Corners { lower, upper, .. } = corners;
     let corner = |array: Option<Array>, default: f64| match array {
         None => Ok(vec![default; dim]),
         // MATLAB has no arrays with fewer than two axes.
@@ -257,7 +297,11 @@ fn grid(
             Err(shape_error(path, &array, &expected))
         }
     };
-    Ok(Grid::new(axes, corner(lower, 0.0)?, corner(upper, 1.0)?).map_err(in_file(path))?.into())
+    let grid = Grid::new(axes, corner(lower, 0.0)?, corner(upper, 1.0)?).map_err(in_file(path))?;
+    Ok(match periodic {
+        Some(axes) => grid.periodic(&axes)?.into(),
+        None => grid.into(),
+    })
 }
 
 /// The axes of the grid: what the shapes of all arrays have in common after the samples, less a last axis of components.

@@ -94,7 +94,25 @@ fn real_arrays(mut file: Box<dyn matlab::Contents>, first: Option<usize>) -> Res
 /// The file appears under its name only when it is complete and on the disk.
 pub fn write_dataset(path: &Path, samples: &Samples) -> Result<()> {
     let fields = || samples.fields().iter().chain(samples.outputs());
-    for name in fields().map(|field| field.name.as_str()) {
+    check_names(fields().map(|field| field.name.as_str()))?;
+    let (shape, mut arrays) = places(samples)?;
+    for field in fields() {
+        let components = (field.components > 1).then_some(field.components);
+        let shape = shape.iter().copied().chain(components).collect();
+        arrays.push((&field.name, shape, field.values.as_slice().into()));
+    }
+    write_arrays(path, arrays)
+}
+
+/// Writes arrays as an HDF5 file if the path ends with `.h5`, otherwise as an .npz file.
+pub(super) fn write_arrays(path: &Path, arrays: Vec<NamedArray>) -> Result<()> {
+    let is_hdf5 = path.extension().is_some_and(|extension| extension == "h5");
+    replace_atomically(path, |file| if is_hdf5 { write_hdf5(file, arrays) } else { write_npz(file, arrays) })
+}
+
+/// Refuses names under which a file could not be read back.
+pub(super) fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
+    for name in names {
         let is_odd = name.contains(['/', '\\', '\0']) || name.ends_with(".npy");
         if is_odd || PLACES.contains(&name) {
             let expected = format!("a name without slashes, and none of {}", PLACES.join(", "));
@@ -102,6 +120,11 @@ pub fn write_dataset(path: &Path, samples: &Samples) -> Result<()> {
             return Err(Error::invalid("field", expected, format!("{name:?}"), hint));
         }
     }
+    Ok(())
+}
+
+/// The shape of a scalar field of the samples, and the arrays that say where its values are.
+pub(super) fn places(samples: &Samples) -> Result<(Vec<usize>, Vec<NamedArray<'_>>)> {
     let mut arrays: Vec<NamedArray> = Vec::new();
     let mut shape = vec![samples.count()];
     match samples.domain() {
@@ -109,6 +132,9 @@ pub fn write_dataset(path: &Path, samples: &Samples) -> Result<()> {
             shape.extend(grid.shape());
             arrays.push(("lower", vec![grid.dim()], grid.lower().into()));
             arrays.push(("upper", vec![grid.dim()], grid.upper().into()));
+            if samples.domain().is_periodic() {
+                arrays.push(("periodic", vec![grid.dim()], zeros_and_ones(grid.periodic_axes()).into()));
+            }
         }
         Domain::Cloud(cloud) => {
             shape.push(cloud.len());
@@ -127,15 +153,23 @@ pub fn write_dataset(path: &Path, samples: &Samples) -> Result<()> {
             if let Some(weights) = each.collect::<Option<Vec<&[f64]>>>() {
                 arrays.push(("weights", vec![clouds.total()], weights.concat().into()));
             }
+            if samples.domain().enclosure().is_none() && clouds.distinct().iter().any(|one| one.enclosure().is_some()) {
+                let hint = "such a file could not be read back: write them one by one";
+                return Err(Error::invalid("clouds", "one box for all samples", "boxes that differ", hint));
+            }
         }
     }
-    for field in fields() {
-        let components = (field.components > 1).then_some(field.components);
-        let shape = shape.iter().copied().chain(components).collect();
-        arrays.push((&field.name, shape, field.values.as_slice().into()));
+    if let (Domain::Cloud(_) | Domain::Clouds(_), Some(enclosure)) = (samples.domain(), samples.domain().enclosure()) {
+        let dim = enclosure.dim();
+        arrays.push(("lower", vec![dim], enclosure.lower().to_vec().into()));
+        arrays.push(("upper", vec![dim], enclosure.upper().to_vec().into()));
+        arrays.push(("periodic", vec![dim], zeros_and_ones(enclosure.periodic()).into()));
     }
-    let is_hdf5 = path.extension().is_some_and(|extension| extension == "h5");
-    replace_atomically(path, |file| if is_hdf5 { write_hdf5(file, arrays) } else { write_npz(file, arrays) })
+    Ok((shape, arrays))
+}
+
+fn zeros_and_ones(values: &[bool]) -> Vec<f64> {
+    values.iter().map(|&value| f64::from(u8::from(value))).collect()
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod number;
 mod predictions;
 mod recognise;
 pub(crate) mod tensors;
+mod trajectory;
 mod vtk;
 
 pub use atomic::write_atomically;
@@ -24,6 +25,7 @@ pub use images::read_images;
 pub use inspect::{ArrayFacts, Column, Gap, Inspection, Place, Role, inspect};
 pub use predictions::{mesh_names, write_predicted};
 pub(crate) use recognise::{Format, describe};
+pub use trajectory::{read_trajectories, write_trajectories};
 pub use vtk::{Cells, Mesh, MeshGrid, PointData, holds_meshes, read_mesh, read_meshes, write_mesh};
 
 /// One array of a file.

@@ -16,7 +16,7 @@ pub struct Geometry {
     pub(super) dim: usize,
     /// nodes x dim.
     pub(super) coordinates: Arc<Vec<f64>>,
-    /// The box of scattered points, if it is known: along its periodic axes points have images.
+    /// The domain's box, if it is known: along its periodic axes points have images.
     pub(super) enclosure: Option<Enclosure>,
     /// The statistics of the input fields on this domain.
     pub(super) fields: Arc<Vec<Normaliser>>,
@@ -61,10 +61,7 @@ impl Geometry {
         Ok(Self {
             dim: domain.dim(),
             coordinates: Arc::new(domain.coordinates()),
-            enclosure: match domain {
-                Domain::Cloud(cloud) => cloud.enclosure().cloned(),
-                _ => None,
-            },
+            enclosure: domain.enclosure(),
             fields: on(&normalisers.fields, &config.fields)?,
             outputs: on(&normalisers.outputs, &config.output_names())?,
             links,

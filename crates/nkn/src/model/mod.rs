@@ -22,6 +22,7 @@ pub(crate) mod nnn;
 pub(crate) mod parameters;
 mod predict;
 pub(crate) mod preresnet;
+mod rollout;
 mod space;
 mod work;
 
@@ -35,6 +36,7 @@ pub use nkn::pixels::Stencil;
 pub use parameters::Parameters;
 pub(crate) use predict::InOrder;
 pub use predict::Predicting;
+pub use rollout::Feed;
 pub use space::{ImageShape, Space};
 pub use work::{Work, peak_gflops};
 

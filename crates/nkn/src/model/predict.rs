@@ -10,8 +10,8 @@ use super::{Model, function};
 use crate::device::Device;
 use crate::domain::{Domain, Quadrature};
 use crate::engine::Engine;
-use crate::field::Samples;
 use crate::field::images::{Images, Resampler};
+use crate::field::{Samples, Values};
 use crate::{Error, Result};
 use burn::tensor::{DType, activation::log_softmax};
 use std::ops::Range;
@@ -92,11 +92,20 @@ pub(super) fn wrong_space(got: &str, space: &Space) -> Error {
 impl Model {
     /// The outputs of the samples in physical units, samples x nodes.
     pub(crate) fn predict_functions(&self, samples: &Samples, how: &Predicting) -> Result<Vec<f64>> {
+        self.predict_on(&self.geometries(samples, how)?, samples, how)
+    }
+
+    /// The domain of samples as the network sees it.
+    pub(super) fn geometries(&self, samples: &Samples, how: &Predicting) -> Result<Geometries> {
         self.check_samples(samples)?;
+        Geometries::new(&self.config, &self.normalisers, samples.domain(), how.quadrature)
+    }
+
+    /// [`Self::predict_functions`] with geometries that were made before.
+    pub(super) fn predict_on(&self, geometries: &Geometries, samples: &Samples, how: &Predicting) -> Result<Vec<f64>> {
         let options = how.options(self.depth);
         let parameters = self.parameters.tensors(&options.device, options.dtype);
         let mut prediction = InOrder::new(samples, self.config.output_columns());
-        let geometries = Geometries::new(&self.config, &self.normalisers, samples.domain(), options.quadrature)?;
         // Some samples at a time bound the memory; results of a sample do not depend on its company beyond rounding.
         let all: Vec<usize> = (0..samples.count()).collect();
         let (step, nodes) = match samples.domain() {
@@ -112,6 +121,32 @@ impl Model {
             done += group.len();
         }
         Ok(prediction.values)
+    }
+
+    /// The samples with predictions, samples x nodes x columns, as outputs; those that were there under the same names are
+    /// replaced.
+    pub(crate) fn with_predictions(&self, samples: &Samples, prediction: &[f64]) -> Result<Samples> {
+        let columns = self.config.output_columns();
+        let mut start = 0;
+        let names = self.config.output_names();
+        names.into_iter().try_fold(samples.clone(), |samples, name| {
+            let components = self.config.components_of(&name);
+            let nodes = prediction.chunks_exact(columns);
+            let own: Vec<f64> = nodes.flat_map(|node| &node[start..start + components]).copied().collect();
+            start += components;
+            samples.output(name, Values::vectors(components, own))
+        })
+    }
+
+    /// The samples with the periodic axes of the training, unless they have some of their own: files need not repeat them.
+    pub fn placed(&self, samples: Samples) -> Result<Samples> {
+        let training = self.normalisers.training.as_ref().and_then(Domain::enclosure);
+        match training {
+            Some(training) if training.periodic().contains(&true) && !samples.domain().is_periodic() => {
+                samples.periodic(training.periodic())
+            }
+            _ => Ok(samples),
+        }
     }
 
     /// Whether the network can be applied to these samples.

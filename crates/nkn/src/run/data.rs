@@ -110,9 +110,12 @@ pub struct DataConfig {
     /// The test samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test: Option<PathBuf>,
-    /// Files: the arrays that are learned [u].
+    /// The functions that are learned [u]: arrays of files; of Darcy the pressure u and the flux v.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<String>,
+    /// Files that do not say it themselves: which axes are periodic [none].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub periodic: Vec<bool>,
 }
 
 impl Default for DataConfig {
@@ -130,6 +133,7 @@ impl Default for DataConfig {
             train: None,
             test: None,
             outputs: Vec::new(),
+            periodic: Vec::new(),
         }
     }
 }
@@ -315,6 +319,22 @@ impl DataConfig {
             !(is_poisson && self.resolution.is_some()),
             Error::invalid("data.resolution", expected("nothing"), "a number", "set data.points")
         );
+        ensure!(
+            self.periodic.is_empty() || self.problem == Problem::Files,
+            Error::invalid("data.periodic", "nothing unless problem = \"files\"", "some axes", "leave it out")
+        );
+        let darcy = ["u", "v"];
+        if let Some(name) = self.outputs.iter().find(|name| !darcy.contains(&name.as_str()))
+            && self.problem == Problem::Darcy
+        {
+            let hint = "u is the pressure, v the flux -b grad u";
+            return Err(Error::invalid(
+                "data.outputs",
+                "\"u\", \"v\" or both for Darcy flow",
+                format!("{name:?}"),
+                hint,
+            ));
+        }
         for side in self.tested_at.iter().chain(&self.resolution).filter(|_| self.problem.is_images()) {
             let what = "data.resolution, data.tested_at";
             ensure!((2..=512).contains(side), Error::invalid(what, "2 to 512 pixels", side, "for example 28"));
@@ -340,11 +360,19 @@ impl DataConfig {
         let other = |expected: &str, got: &str, hint: &str| Error::invalid("data.problem", expected, got, hint);
         match self.problem {
             Problem::Poisson => poisson::generate(Seed::new(self.seed), part.first, part.count, points),
-            Problem::Darcy => self.darcy_samples(part, progress),
+            Problem::Darcy => {
+                let samples = self.darcy_samples(part, progress)?;
+                // On the fine grid, where the solver's differences are good.
+                let samples =
+                    if self.outputs.iter().any(|name| name == "v") { darcy::with_flux(samples)? } else { samples };
+                samples.with_outputs(&self.outputs)
+            }
             Problem::Files => {
                 let hint = format!("set {} = \"file.npz\", or give some with --data", part.key);
                 let missing = || Error::invalid(part.key, "a file with samples", "nothing", hint);
-                read_dataset(part.file.ok_or_else(missing)?, Need::Output, &self.outputs)
+                let samples = read_dataset(part.file.ok_or_else(missing)?, Need::Output, &self.outputs)?;
+                let says_nothing = !samples.domain().is_periodic();
+                if says_nothing && !self.periodic.is_empty() { samples.periodic(&self.periodic) } else { Ok(samples) }
             }
             Problem::Memory => {
                 let hint = "give them again, or save them as a file and use it with --data";
@@ -424,6 +452,44 @@ mod tests {
         assert_eq!(tests[1].output_values().unwrap(), test.output_values().unwrap());
         let message = config.tests_at(&[4], &|_, _| {}).unwrap_err().to_string();
         assert!(message.contains("resolution") && message.contains('4'), "{message}");
+    }
+
+    /// The flux is that of the fine grid, whatever the resolution.
+    #[test]
+    fn darcy_has_a_flux_to_learn() {
+        let folder = tempfile::tempdir().unwrap();
+        let with = |outputs: &[&str]| DataConfig {
+            outputs: outputs.iter().map(|name| name.to_string()).collect(),
+            ..config(folder.path())
+        };
+        let train = |outputs: &[&str]| match with(outputs).load().unwrap() {
+            Data::Functions { train, .. } => train,
+            Data::Images(_) => panic!("functions"),
+        };
+        let (plain, v, both) = (train(&[]), train(&["v"]), train(&["u", "v"]));
+        assert_eq!((plain.outputs().len(), v.outputs().len(), both.outputs().len()), (1, 1, 2));
+        assert_eq!((&both.outputs()[0], &both.outputs()[1]), (&plain.outputs()[0], &v.outputs()[0]));
+        assert_eq!((v.outputs()[0].components, v.outputs()[0].values.len()), (2, 2 * 25 * 2));
+        let fine = darcy::with_flux(darcy::generate(Seed::new(0), 0, 2, 17, &|_| {}).unwrap()).unwrap();
+        assert_eq!(fine.coarsen(5).unwrap().outputs()[1], v.outputs()[0]);
+        let message = with(&["w"]).load().unwrap_err().to_string();
+        assert!(message.contains("data.outputs") && message.contains("flux"), "{message}");
+    }
+
+    #[test]
+    fn files_may_leave_their_periodic_axes_to_the_configuration() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ring.npz");
+        write_dataset(&path, &poisson::generate(Seed::new(0), 0, 2, 8).unwrap()).unwrap();
+        let files = DataConfig { problem: Problem::Files, train: Some(path), ..DataConfig::default() };
+        let ring = DataConfig { periodic: vec![true], ..files };
+        let Data::Functions { train, .. } = ring.load().unwrap() else { panic!("functions") };
+        assert!(train.domain().is_periodic());
+        assert_eq!(train.coarsen(4).unwrap().nodes(), 4);
+        let wrong = DataConfig { periodic: vec![true, false], ..ring };
+        assert!(wrong.load().unwrap_err().to_string().contains("periodic: expected 1 entries"));
+        let poisson = DataConfig { problem: Problem::Poisson, train: None, ..wrong };
+        assert!(poisson.load().unwrap_err().to_string().contains("data.periodic"));
     }
 
     #[test]

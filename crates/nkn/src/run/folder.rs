@@ -105,7 +105,15 @@ impl RunFolder {
             let hint = "choose another place with --out";
             Error::file(&self.path, "is not the folder of a run, so --force does not touch it", hint)
         })?;
-        let files = ["model.safetensors", "metrics.csv", "results.csv", "results.json", "report.html", "config.toml"];
+        let files = [
+            "model.safetensors",
+            "metrics.csv",
+            "results.csv",
+            "results.json",
+            "steps.csv",
+            "report.html",
+            "config.toml",
+        ];
         for path in ["checkpoint", "depths"].iter().chain(&files).map(|name| self.path.join(name)) {
             let remove = if path.is_dir() { fs::remove_dir_all } else { fs::remove_file };
             if path.exists() {

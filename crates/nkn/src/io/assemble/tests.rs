@@ -215,3 +215,36 @@ proptest! {
         }
     }
 }
+
+/// A box around points, and periodic axes of grids and of points, are read as they were written.
+#[test]
+fn boxes_and_periodic_axes() {
+    let corner = |name: &str, values: &[f64]| array(name, &[values.len()], values.to_vec());
+    let fields = || vec![counted("f", &[2, 4]), counted("u", &[2, 4])];
+    let with = |more: Vec<Array>| fields().into_iter().chain(more).collect::<Vec<Array>>();
+    let ring = Grid::new(vec![4], vec![0.0], vec![2.0]).unwrap().periodic(&[true]).unwrap();
+    let samples = read(with(vec![corner("upper", &[2.0]), corner("periodic", &[1.0])])).unwrap();
+    assert_eq!(samples.domain(), &ring.clone().into());
+    let points = || array("points", &[4, 1], vec![0.0, 0.5, 1.0, 1.9]);
+    let corners = || vec![points(), corner("lower", &[0.0]), corner("upper", &[2.0])];
+    let samples = read(with(corners())).unwrap();
+    assert_eq!(samples.domain().enclosure().unwrap().periodic(), [false]);
+    let around = read(with(corners().into_iter().chain([corner("periodic", &[1.0])]).collect())).unwrap();
+    assert_eq!(around.domain(), samples.clone().periodic(&[true]).unwrap().domain());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("again.npz");
+    for samples in [samples, around, Samples::on(ring).input("f", vec![1.0; 4]).unwrap()] {
+        crate::io::write_dataset(&path, &samples).unwrap();
+        let again = crate::io::read_dataset(&path, crate::io::Need::Inputs, &[]).unwrap();
+        assert_eq!(again, samples);
+    }
+    for (arrays, words) in [
+        (vec![corner("periodic", &[1.0, 0.0])], "each of the 1 axes"),
+        (vec![corner("periodic", &[0.5])], "0 or 1"),
+        (vec![points(), corner("periodic", &[1.0])], "not both `lower` and `upper`"),
+        (vec![points(), corner("lower", &[0.0]), corner("upper", &[1.0])], "between 0 and 1 along axis 0"),
+    ] {
+        let message = refused(with(arrays));
+        assert!(message.contains(words), "{message}");
+    }
+}

@@ -154,7 +154,7 @@ fn a_shared_cloud_is_read_and_one_per_sample_is_refused() {
     assert!(file().with("points", &(points.clone() / 0.0)).refused().contains("NaN"));
     let corner = Array1::<f64>::zeros(1);
     let message = file().with("points", &points).with("lower", &corner).refused();
-    assert!(message.contains("also `lower` or `upper`"), "{message}");
+    assert!(message.contains("not both `lower` and `upper`"), "{message}");
     let u = Array3::<f64>::ones((2, 9, 9));
     let message = Savez::new().with("u", &u).with("f", &u).with("points", &Array2::<f64>::ones((9, 2))).refused();
     assert!(message.contains("field \"f\": expected samples x 9, got 2 x 9 x 9"), "{message}");

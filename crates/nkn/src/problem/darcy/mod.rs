@@ -12,6 +12,7 @@
 //! equal mean b, u is 1.4 % smaller than published, its mean and its deviation alike. Harmonic means on
 //! the faces explain a quarter of that, the public code's spline interpolation nothing; the rest is unknown.
 
+mod flux;
 mod random_field;
 mod smooth;
 mod solver;
@@ -20,6 +21,7 @@ use crate::domain::Grid;
 use crate::field::Samples;
 use crate::seed::Seed;
 use crate::{Error, Result};
+pub use flux::with_flux;
 use random_field::RandomField;
 use rayon::prelude::*;
 use smooth::{gradient, smoothed};
