@@ -138,7 +138,7 @@ mod tests {
                 (Samples::on(clouds.clone()), 5, 2),
             ] {
                 let state = |step: usize| Values::vectors(components, counted(100 * step, numbers * components));
-                let first = on.input("u_0", state(0)).unwrap().input("b", counted(7, numbers)).unwrap();
+                let first = on.input("u_0", state(0)).unwrap().input("z", counted(7, numbers)).unwrap();
                 let steps: Vec<Samples> = (1..4).map(|step| first.clone().output("u", state(step)).unwrap()).collect();
                 write_trajectories(&path, &first, &steps, &feed()).unwrap();
                 let sets = read_trajectories(&path, &["u".into()], &feed(), 2).unwrap();
