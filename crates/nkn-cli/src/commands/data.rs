@@ -59,6 +59,9 @@ pub struct Darcy {
     /// Add the flux v = -b grad u, samples x side x side x 2, computed where the equation is solved
     #[arg(long)]
     flux: bool,
+    /// How far b_eps is smoothed: the standard deviation of the Gaussian in cells of that grid [default: sqrt(5)]
+    #[arg(long, value_name = "CELLS")]
+    smoothing: Option<f64>,
     /// Keep every n-th node only, so that a side has this many nodes
     #[arg(long)]
     resolution: Option<usize>,
@@ -165,6 +168,10 @@ fn darcy_samples(options: &Darcy) -> Result<Samples> {
             let progress = |done: usize| shown(done, given.count());
             darcy::solve(&given.field("b")?.values, side, &progress)?
         }
+    };
+    let samples = match options.smoothing {
+        Some(cells) => darcy::with_smoothing(samples, cells)?,
+        None => samples,
     };
     let samples = if options.flux { darcy::with_flux(samples)? } else { samples };
     Ok(match options.resolution {

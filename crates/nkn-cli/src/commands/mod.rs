@@ -2,7 +2,8 @@
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use nkn::run::Existing;
+use nkn::model::{Model, Parameters};
+use nkn::run::{Data, Existing, RunConfig, RunFolder};
 use std::path::{Path, PathBuf};
 
 pub mod bench;
@@ -50,4 +51,15 @@ fn refuse_existing(file: &Path, force: bool) -> Result<()> {
     let hint = "replace it with --force, or choose another name";
     ensure!(force || !file.exists(), "{}: exists already\n  hint: {hint}", file.display());
     Ok(())
+}
+
+/// The network of a run's folder or of a model file.
+fn model_of(path: &Path) -> Result<Model> {
+    Ok(if path.is_file() { Model::load(path)? } else { RunFolder::open(path)?.model()? })
+}
+
+/// The weights of a run or a model file for a training that begins with them.
+fn weights_of(path: &Path, config: &RunConfig, data: &Data) -> Result<Parameters> {
+    let parameters = model_of(path)?.parameters().clone();
+    Ok(parameters.fitting(&config.model, &data.space(), config.train.depths[0])?)
 }

@@ -7,7 +7,6 @@ use clap::Args;
 use nkn::domain::Quadrature;
 use nkn::io::{Need, read_dataset, read_images, write_atomically, write_dataset};
 use nkn::model::{Model, Predicting, Space};
-use nkn::run::RunFolder;
 use std::path::PathBuf;
 
 /// Options of `nkn predict`.
@@ -40,10 +39,7 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
     if !are_meshes {
         super::refuse_existing(&options.out, options.force)?;
     }
-    let model = match options.run.is_file() {
-        true => Model::load(&options.run)?,
-        false => RunFolder::open(&options.run)?.model()?,
-    };
+    let model = super::model_of(&options.run)?;
     let how = Predicting {
         quadrature: options.quadrature,
         memory_gib: options.memory_gib,

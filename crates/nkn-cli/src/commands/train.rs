@@ -18,6 +18,9 @@ pub struct Options {
     /// Change a setting: --set train.seed=1 --set train.depths=[1,2]
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Begin with the weights of another run or model file whose shapes fit; its data, resolution and quadrature may differ
+    #[arg(long, value_name = "RUN")]
+    from: Option<PathBuf>,
     #[command(flatten)]
     destination: super::Destination,
     /// Only say what the run would take: parameters, kernel rows, operations, memory, time
@@ -37,8 +40,10 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     if options.dry_run {
         return dry_run(global, &config, &data);
     }
+    // What does not fit is said before a folder is made.
+    let initial = options.from.as_deref().map(|from| super::weights_of(from, &config, &data)).transpose()?;
     let folder = RunFolder::create(&out, &config, options.destination.existing())?;
-    train(global, &folder, &data, None)
+    train(global, &folder, &data, initial)
 }
 
 /// Trains in a folder and says how it ended.

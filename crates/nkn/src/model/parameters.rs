@@ -4,6 +4,7 @@ use super::config::{Kind, ModelConfig};
 use super::fno::head_shape;
 use super::image::Network;
 use super::space::Space;
+use crate::error::ensure;
 use crate::kernel::{MlpShape, init_linear};
 use crate::seed::{Seed, uniform};
 use crate::{Error, Result};
@@ -50,6 +51,18 @@ pub struct Parameters {
 const MOST: f64 = (1u64 << 33) as f64;
 
 impl Parameters {
+    /// These weights, if they have the shapes of a network.
+    pub fn fitting(self, config: &ModelConfig, space: &Space, depth: usize) -> Result<Self> {
+        let shapes = |p: &Self| p.groups.iter().map(|g| (g.name.clone(), g.values.len())).collect::<Vec<_>>();
+        let (own, given) = (shapes(&Self::layout(config, space, depth)?), shapes(&self));
+        let hint = "start from a network with the same [model] table";
+        ensure!(
+            own == given,
+            Error::invalid("the initial weights", format!("groups {own:?}"), format!("{given:?}"), hint)
+        );
+        Ok(self)
+    }
+
     /// Zeros in the right shape.
     pub(crate) fn layout(config: &ModelConfig, space: &Space, depth: usize) -> Result<Self> {
         Self::check_size(config, space, depth)?;

@@ -102,6 +102,10 @@ pub struct DataConfig {
     pub tested_at: Vec<usize>,
     /// Darcy: nodes along a side of the grid on which the equation is solved.
     pub fine: usize,
+    /// Darcy: how far b_eps is smoothed, the standard deviation in cells of the fine grid [the samples' own; sqrt(5) of
+    /// generated ones].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smoothing: Option<f64>,
     /// Darcy: the folder in which generated samples are kept. Images: where the files are; `nkn data` puts them there.
     pub folder: PathBuf,
     /// Files, and Darcy with given files: the training samples.
@@ -129,6 +133,7 @@ impl Default for DataConfig {
             resolution: None,
             tested_at: Vec::new(),
             fine: darcy::SIDE,
+            smoothing: None,
             folder: "data".into(),
             train: None,
             test: None,
@@ -366,6 +371,10 @@ impl DataConfig {
             Problem::Poisson => poisson::generate(Seed::new(self.seed), part.first, part.count, points),
             Problem::Darcy => {
                 let samples = self.darcy_samples(part, progress)?;
+                let samples = match self.smoothing {
+                    Some(cells) => darcy::with_smoothing(samples, cells)?,
+                    None => samples,
+                };
                 // On the fine grid, where the solver's differences are good.
                 let samples =
                     if self.outputs.iter().any(|name| name == "v") { darcy::with_flux(samples)? } else { samples };
@@ -456,6 +465,23 @@ mod tests {
         assert_eq!(tests[1].output_values().unwrap(), test.output_values().unwrap());
         let message = config.tests_at(&[4], &|_, _| {}).unwrap_err().to_string();
         assert!(message.contains("resolution") && message.contains('4'), "{message}");
+    }
+
+    #[test]
+    fn the_width_of_b_eps_is_a_setting_of_the_data() {
+        let folder = tempfile::tempdir().unwrap();
+        let b_eps = |smoothing: Option<f64>| {
+            let config = DataConfig { smoothing, ..config(folder.path()) };
+            let Data::Functions { train, .. } = config.load()? else { panic!("functions") };
+            Ok::<_, Error>(train.field("b_eps")?.values.clone())
+        };
+        // The files are those of the usual width, and the same for all.
+        assert_eq!(b_eps(Some(5.0f64.sqrt())).unwrap().len(), b_eps(None).unwrap().len());
+        let (narrow, wide) = (b_eps(None).unwrap(), b_eps(Some(4.0)).unwrap());
+        let spread = |values: &[f64]| values.iter().map(|b| (b - 7.5).powi(2)).sum::<f64>();
+        assert!(spread(&wide) < 0.9 * spread(&narrow));
+        let message = b_eps(Some(0.0)).unwrap_err().to_string();
+        assert!(message.contains("smoothing: expected a positive number of cells"), "{message}");
     }
 
     /// The flux is that of the fine grid, whatever the resolution.

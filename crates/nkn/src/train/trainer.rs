@@ -5,8 +5,8 @@ use super::schedule::ScheduleKind;
 use super::state::{DepthResult, Event, Outcome, Record, State};
 use super::step::step;
 use super::task::{Measure, Place, Task, can_deepen};
+use crate::Result;
 use crate::model::{Model, Parameters, Work};
-use crate::{Error, Result};
 use std::time::{Duration, Instant};
 
 /// A training made of its parts.
@@ -27,22 +27,13 @@ impl Trainer<'_> {
         self.config.check()?;
         let depth = self.config.depths[0];
         let parameters = match initial {
-            Some(parameters) => self.fitting(parameters, depth)?,
+            Some(parameters) => {
+                let setup = self.task.setup();
+                parameters.fitting(setup.model, &setup.space, depth)?
+            }
             None => self.task.random(0, depth)?,
         };
         Ok(State::new(depth, parameters, self.task.averages(depth)?, self.config.optimiser))
-    }
-
-    /// Given weights, if they have the shapes of the network.
-    fn fitting(&self, parameters: Parameters, depth: usize) -> Result<Parameters> {
-        let own = self.task.random(0, depth)?;
-        let shapes = |p: &Parameters| p.groups.iter().map(|g| (g.name.clone(), g.values.len())).collect::<Vec<_>>();
-        let (own, given) = (shapes(&own), shapes(&parameters));
-        if own == given {
-            return Ok(parameters);
-        }
-        let hint = "start from a network with the same [model] table";
-        Err(Error::invalid("the initial weights", format!("groups {own:?}"), format!("{given:?}"), hint))
     }
 
     /// Seconds of single steps at a depth with the samples of one batch, and the work of one: a measurement, not a training.

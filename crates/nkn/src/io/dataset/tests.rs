@@ -148,7 +148,9 @@ fn a_shared_cloud_is_read_and_so_is_one_per_sample() {
     let own = file().with("points", &points).with("measure", &Array1::from_elem(1, 2.5)).read().unwrap();
     assert_eq!(own.domain(), &cloud(2.5));
     let own = Array3::<f64>::from_shape_fn((4, 5, 2), |(n, i, j)| (n + 2 * i + j) as f64);
-    assert!(matches!(file().with("points", &own).read().unwrap().domain(), Domain::Clouds(clouds) if clouds.count() == 4));
+    assert!(
+        matches!(file().with("points", &own).read().unwrap().domain(), Domain::Clouds(clouds) if clouds.count() == 4)
+    );
     let message = file().with("points", &Array3::<f64>::ones((3, 5, 2))).refused();
     assert!(message.contains("array `points` has the shape 3 x 5 x 2; expected 4 x 5 x dim"), "{message}");
     let message = file().with("points", &Array2::<f64>::ones((4, 2))).refused();

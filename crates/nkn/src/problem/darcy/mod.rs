@@ -18,13 +18,13 @@ mod smooth;
 mod solver;
 
 use crate::domain::Grid;
-use crate::field::Samples;
+use crate::field::{Samples, Values};
 use crate::seed::Seed;
 use crate::{Error, Result};
 pub use flux::with_flux;
 use random_field::RandomField;
 use rayon::prelude::*;
-use smooth::{gradient, smoothed};
+use smooth::{VARIANCE, gradient, smoothed};
 use solver::FluxSolver;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -86,7 +86,7 @@ pub fn solve(b: &[f64], side: usize, progress: &(dyn Fn(usize) + Sync)) -> Resul
     // One sample at a time: they are few and each is long.
     all.with_max_len(1).try_for_each(|((b, u), (b_eps, (b_eps_x, b_eps_y)))| {
         u.copy_from_slice(&solver.solve_unit_load(b)?);
-        b_eps.copy_from_slice(&smoothed(b, side));
+        b_eps.copy_from_slice(&smoothed(b, side, VARIANCE));
         let (along_x, along_y) = gradient(b_eps, side);
         b_eps_x.copy_from_slice(&along_x);
         b_eps_y.copy_from_slice(&along_y);
@@ -96,6 +96,35 @@ pub fn solve(b: &[f64], side: usize, progress: &(dyn Fn(usize) + Sync)) -> Resul
     let [b_eps, b_eps_x, b_eps_y, u] = functions;
     let inputs = [("b", b.to_vec()), ("b_eps", b_eps), ("b_eps_x", b_eps_x), ("b_eps_y", b_eps_y)];
     Samples::on(Grid::unit(&[side, side])?).inputs(inputs)?.output("u", u)
+}
+
+/// The same samples with a b_eps that is smoothed over another width: the standard deviation of the Gaussian, in cells of the
+/// samples' grid. The paper does not say how far its data are smoothed; [`generate`] takes sqrt(5) cells.
+///
+/// ```
+/// use nkn::{problem::darcy, seed::Seed};
+///
+/// let narrow = darcy::generate(Seed::new(0), 0, 1, 41, &|_| {})?;
+/// let wide = darcy::with_smoothing(narrow.clone(), 7.0)?;
+/// assert_eq!(wide.field("b")?, narrow.field("b")?);
+/// let spread = |samples: &nkn::Samples| samples.field("b_eps").unwrap().values.iter().map(|b| (b - 7.5).powi(2)).sum::<f64>();
+/// assert!(spread(&wide) < spread(&narrow));
+/// # Ok::<(), nkn::Error>(())
+/// ```
+pub fn with_smoothing(samples: Samples, cells: f64) -> Result<Samples> {
+    let side = samples.domain().resolution();
+    if !(cells > 0.0 && cells <= side as f64) {
+        let expected = format!("a positive number of cells, at most {side}");
+        return Err(Error::invalid("smoothing", expected, cells, "the width is measured on the fine grid: 2 to 10"));
+    }
+    let b = &samples.field("b")?.values;
+    let eps: Vec<Vec<f64>> = b.par_chunks(side * side).map(|b| smoothed(b, side, cells * cells)).collect();
+    let (x, y): (Vec<Vec<f64>>, Vec<Vec<f64>>) = eps.par_iter().map(|b_eps| gradient(b_eps, side)).unzip();
+    let inputs = [("b", b.clone()), ("b_eps", eps.concat()), ("b_eps_x", x.concat()), ("b_eps_y", y.concat())];
+    let again = Samples::on(samples.domain().clone()).inputs(inputs)?;
+    samples.outputs().iter().try_fold(again, |again, output| {
+        again.output(output.name.clone(), Values::vectors(output.components, output.values.clone()))
+    })
 }
 
 /// One-sided differences need three nodes, and so does a node that is not on the boundary.
@@ -136,7 +165,7 @@ mod tests {
             let b: Vec<f64> = field.sample(Seed::new(3), sample).iter().map(|&v| 7.5 + 4.5_f64.copysign(v)).collect();
             assert_eq!(data("b"), b);
             assert_eq!(data("u"), solver.solve_unit_load(&b).unwrap());
-            let b_eps = smoothed(&b, side);
+            let b_eps = smoothed(&b, side, VARIANCE);
             let (b_eps_x, b_eps_y) = gradient(&b_eps, side);
             assert_eq!(data("b_eps"), b_eps);
             assert_eq!(data("b_eps_x"), b_eps_x);

@@ -1,17 +1,16 @@
 //! The smoothed coefficient b_eps and its gradient, the inputs that the networks get beside b itself.
 
-/// The variance of the Gaussian, in squared grid cells.
-const VARIANCE: f64 = 5.0;
+/// The variance of the Gaussian, in squared grid cells, where nothing else is said.
+pub(super) const VARIANCE: f64 = 5.0;
 
-/// How far the Gaussian reaches, in grid cells: beyond six standard deviations its mass is 1e-9.
-const REACH: usize = 14;
-
-/// The values on side x side nodes (at i side + j) smoothed by a Gaussian of variance 5 grid cells squared.
+/// The values on side x side nodes (at i side + j) smoothed by a Gaussian of a variance in grid cells squared.
 ///
 /// Beyond the boundary, the function continues as its mirror image at the boundary nodes: that is how the random
 /// field's cosine series continues, and it keeps the mean (by the trapezoidal rule, in which boundary nodes count half).
-pub(super) fn smoothed(values: &[f64], side: usize) -> Vec<f64> {
-    let gaussian: Vec<f64> = (0..=REACH).map(|d| (-((d * d) as f64) / (2.0 * VARIANCE)).exp()).collect();
+pub(super) fn smoothed(values: &[f64], side: usize, variance: f64) -> Vec<f64> {
+    // Beyond six standard deviations the mass is 1e-9.
+    let reach = (6.0 * variance.sqrt()).ceil() as usize;
+    let gaussian: Vec<f64> = (0..=reach).map(|d| (-((d * d) as f64) / (2.0 * variance)).exp()).collect();
     let sum = gaussian[0] + 2.0 * gaussian[1..].iter().sum::<f64>();
     let weights: Vec<f64> = gaussian.iter().map(|weight| weight / sum).collect();
     let along_second = smoothed_rows(values, side, &weights);
@@ -19,15 +18,16 @@ pub(super) fn smoothed(values: &[f64], side: usize) -> Vec<f64> {
 }
 
 fn smoothed_rows(values: &[f64], side: usize, weights: &[f64]) -> Vec<f64> {
+    let reach = weights.len() - 1;
     let mut smoothed = Vec::with_capacity(values.len());
-    let mut extended = vec![0.0; side + 2 * REACH];
+    let mut extended = vec![0.0; side + 2 * reach];
     for row in values.chunks_exact(side) {
         for (at, value) in extended.iter_mut().enumerate() {
-            *value = row[mirrored(at as isize - REACH as isize, side)];
+            *value = row[mirrored(at as isize - reach as isize, side)];
         }
-        for centre in REACH..REACH + side {
+        for centre in reach..reach + side {
             // Pairs are added first: a row and its mirror image get the same values to the last bit.
-            let pairs = (1..=REACH).map(|d| weights[d] * (extended[centre - d] + extended[centre + d]));
+            let pairs = (1..=reach).map(|d| weights[d] * (extended[centre - d] + extended[centre + d]));
             smoothed.push(pairs.fold(weights[0] * extended[centre], |sum, pair| sum + pair));
         }
     }
@@ -85,14 +85,14 @@ mod tests {
     fn constants_and_means_are_kept() {
         // Also on grids that are smaller than the Gaussian.
         for side in [3, 4, 10, 61] {
-            assert!(smoothed(&vec![2.5; side * side], side).iter().all(|value| (value - 2.5).abs() < 1e-14));
+            assert!(smoothed(&vec![2.5; side * side], side, VARIANCE).iter().all(|value| (value - 2.5).abs() < 1e-14));
             let weight = |i: usize| if i == 0 || i + 1 == side { 0.5 } else { 1.0 };
             let mean = |values: &[f64]| -> f64 {
                 let parts = values.iter().enumerate().map(|(k, v)| weight(k / side) * weight(k % side) * v);
                 parts.sum::<f64>() / ((side - 1) * (side - 1)) as f64
             };
             let values = rough(side);
-            assert!((mean(&smoothed(&values, side)) - mean(&values)).abs() < 1e-12, "{side}");
+            assert!((mean(&smoothed(&values, side, VARIANCE)) - mean(&values)).abs() < 1e-12, "{side}");
         }
     }
 
@@ -101,7 +101,7 @@ mod tests {
         let side = 61;
         let mut values = vec![0.0; side * side];
         values[30 * side + 25] = 1.0;
-        let smooth = smoothed(&values, side);
+        let smooth = smoothed(&values, side, VARIANCE);
         let moment = |power: i32, coordinate: &dyn Fn(usize) -> f64| -> f64 {
             smooth.iter().enumerate().map(|(k, v)| v * coordinate(k).powi(power)).sum()
         };
@@ -121,7 +121,7 @@ mod tests {
         let side = 41;
         let wave = nodal(side, |x, y| (3.0 * std::f64::consts::PI * x).cos() + 0.0 * y);
         let damping = (-VARIANCE / 2.0 * (3.0 * std::f64::consts::PI / 40.0).powi(2)).exp();
-        for (smooth, wave) in smoothed(&wave, side).iter().zip(&wave) {
+        for (smooth, wave) in smoothed(&wave, side, VARIANCE).iter().zip(&wave) {
             assert!((smooth - damping * wave).abs() < 1e-8, "{smooth} {wave}");
         }
     }
@@ -130,8 +130,8 @@ mod tests {
     fn both_axes_are_treated_alike() {
         let side = 23;
         let values = rough(side);
-        let turned = smoothed(&transposed(&values, side), side);
-        for (a, b) in transposed(&turned, side).iter().zip(smoothed(&values, side)) {
+        let turned = smoothed(&transposed(&values, side), side, VARIANCE);
+        for (a, b) in transposed(&turned, side).iter().zip(smoothed(&values, side, VARIANCE)) {
             assert!((a - b).abs() < 1e-13);
         }
         let (first, second) = gradient(&values, side);
