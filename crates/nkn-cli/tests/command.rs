@@ -126,6 +126,41 @@ fn a_run_from_data_to_report() {
     refuses(nkn().arg("predict").arg(&run).arg(&data).arg("--out").arg(&predicted), &again);
 }
 
+/// From coarse to fine: a training on another grid begins where the first one ended.
+#[test]
+fn a_training_begins_with_the_weights_of_another() {
+    let place = Place::new();
+    let run = place.trained();
+    let config = place.path("tiny.toml");
+    let finer = |out: &str| {
+        let mut command = nkn();
+        let sets = ["--set", "data.points=41", "--set", "train.depths=[2]", "--set", "train.epochs=1"];
+        command.arg("train").arg(&config).args(sets).args(["--set", "train.learning_rate=1e-9"]);
+        command.arg("--out").arg(place.path(out));
+        command
+    };
+    let error = |run: &Path| -> f64 {
+        let output =
+            nkn().args(["--json", "eval"]).arg(run).args(["--depth", "2", "--resolution", "41"]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        line["value"].as_f64().unwrap()
+    };
+    finer("random").assert().success();
+    finer("continued").arg("--from").arg(&run).assert().success();
+    finer("file").arg("--from").arg(run.join("model.safetensors")).assert().success();
+    let (coarse, continued) = (error(&run), error(&place.path("continued")));
+    assert!((continued / coarse - 1.0).abs() < 1e-3, "{continued} {coarse}");
+    assert_eq!(continued, error(&place.path("file")));
+    assert!(error(&place.path("random")) > 2.0 * coarse);
+    // Another shape is refused, and nothing is left behind.
+    let other = place.path("other");
+    let mut wider = nkn();
+    wider.arg("train").arg(&config).args(["--set", "model.width=2"]).arg("--from").arg(&run).arg("--out").arg(&other);
+    refuses(&mut wider, &["the initial weights", "same [model] table"]);
+    assert!(!other.exists());
+}
+
 /// The same samples from a file train the same network as the generated ones.
 #[test]
 fn own_files_train_like_generated_data() {
