@@ -35,7 +35,7 @@ fn points_that_differ_by_sample_are_learned() {
     let Domain::Clouds(clouds) = train.domain() else { panic!("clouds that differ") };
     assert_eq!(clouds.distinct().len(), 3);
     let test = on_points(&[20, 30], &[], 1);
-    let (short, long) = (network().epochs(1).fit(&train).unwrap(), network().epochs(150).fit(&train).unwrap());
+    let (short, long) = (network().epochs(1).fit(&train).unwrap(), network().epochs(400).fit(&train).unwrap());
     assert!(long.error(&train).unwrap() < 0.5 * short.error(&train).unwrap());
     assert!(long.error(&test).unwrap() < 0.2, "{}", long.error(&test).unwrap());
     // A batch that mixes samples learns too, and depends on nothing but the seed.
@@ -110,8 +110,10 @@ fn vectors_and_several_outputs_are_learned_and_kept() {
     let samples = Samples::on(grid).input("c", Values::vectors(2, at(&|a, x| vec![a, a * x]))).unwrap();
     let samples = samples.output("p", at(&|a, x| vec![a + x])).unwrap();
     let samples = samples.output("v", Values::vectors(2, at(&|a, x| vec![100.0 * a, 200.0 * x]))).unwrap();
-    let nkn = Nkn::new().width(4).kernel([8]).epochs(150).learning_rate(1e-2).fit(&samples).unwrap();
-    let fno = Fno::new().width(4).modes(3).head(8).epochs(150).learning_rate(1e-2).fit(&samples).unwrap();
+    let (key, value) = ("model.normalise_output", "scalar");
+    let nkn = Nkn::new().width(4).kernel([8]).epochs(150).learning_rate(1e-2).set(key, value).fit(&samples).unwrap();
+    let fno = Fno::new().width(4).modes(3).head(8).epochs(150).learning_rate(1e-2).set(key, value);
+    let fno = fno.fit(&samples).unwrap();
     for model in [nkn, fno] {
         assert_eq!(model.config().output_names(), ["p", "v"]);
         let measures = model.measures(&samples, "test", None, &Predicting::default()).unwrap();

@@ -3,9 +3,9 @@
 //! On the domain of its training a network uses the rule it was trained with. Elsewhere that rule may be another integral, or a needlessly
 //! expensive one; the table says what takes its place, unless a rule is asked for.
 //!
-//! | trained with | on another grid |
+//! | trained on a grid with | on another grid, or on scattered points |
 //! |---|---|
-//! | `mean` | the training's stencil; where its displacements do not fit the grid, `overlap` |
+//! | `mean` | the training's stencil; where its displacements do not fit, `overlap` |
 //! | `overlap` | on a grid finer than half the training's spacing the neighbours at multiples of that half; else `overlap` |
 //! | others | the same rule |
 
@@ -91,9 +91,12 @@ mod tests {
         let skew = square(10);
         assert!(Policy { asked: Some(Quadrature::Stencil), ..policy }.connect(&skew).is_err());
         assert_eq!(policy.connect(&skew).unwrap(), plain(&policy, &skew, Quadrature::Overlap));
-        // Scattered points have no stencil.
+        // Scattered points have no stencil, but cells. A network from such points keeps the mean.
         let cloud = Domain::Cloud(PointCloud::new(2, finer.coordinates(), 1.0).unwrap());
-        assert_eq!(policy.connect(&cloud).unwrap(), plain(&policy, &cloud, Quadrature::Mean));
+        assert_eq!(policy.connect(&cloud).unwrap(), plain(&policy, &cloud, Quadrature::Overlap));
+        let scattered = Domain::Cloud(PointCloud::new(2, home.coordinates(), 1.0).unwrap());
+        let of_cloud = Policy { training: Some(&scattered), ..policy };
+        assert_eq!(of_cloud.connect(&cloud).unwrap(), plain(&policy, &cloud, Quadrature::Mean));
     }
 
     #[test]
@@ -123,10 +126,7 @@ mod tests {
         let finer = square(33);
         let asked = Policy { asked: Some(Quadrature::Uniform), ..policy }.connect(&finer).unwrap();
         assert_eq!(asked, connect(&finer, &policy.extent, Quadrature::Uniform, None).unwrap());
-        assert!(
-            Policy { asked: Some(Quadrature::Trapezoid), ..policy }
-                .connect(&Domain::Cloud(PointCloud::new(2, home.coordinates(), 1.0).unwrap()))
-                .is_err()
-        );
+        let cloud = Domain::Cloud(PointCloud::new(2, home.coordinates(), 1.0).unwrap());
+        assert!(Policy { asked: Some(Quadrature::Stencil), ..policy }.connect(&cloud).is_err());
     }
 }

@@ -48,7 +48,7 @@ pub fn read_first(path: &Path, need: Need, outputs: &[String], first: Option<usi
     if let (Need::Output, Some(name)) = (need, missing) {
         let found: Vec<String> = samples.fields().iter().map(|field| format!("`{}`", field.name)).collect();
         let problem = format!("has no array `{name}`; it has {}", found.join(", "));
-        let hint = "store the functions to predict under the name `u`, or name the outputs";
+        let hint = "store the functions to predict under the name `u`, or name them: data.outputs, --outputs";
         return Err(Error::file(path, problem, hint));
     }
     Ok(match first {
@@ -95,6 +95,10 @@ fn real_arrays(mut file: Box<dyn matlab::Contents>, first: Option<usize>) -> Res
 pub fn write_dataset(path: &Path, samples: &Samples) -> Result<()> {
     let fields = || samples.fields().iter().chain(samples.outputs());
     check_names(fields().map(|field| field.name.as_str()))?;
+    if samples.outputs().is_empty() && samples.field("u").is_ok() {
+        let hint = "it would be read back as the output: rename the field";
+        return Err(Error::invalid("input field", "another name than u, where there is no output", "\"u\"", hint));
+    }
     let (shape, mut arrays) = places(samples)?;
     for field in fields() {
         let components = (field.components > 1).then_some(field.components);

@@ -361,7 +361,7 @@ proptest! {
         let path = folder.path().join("data");
         fs::write(&path, npz(&header(&descriptor, fortran, &format!("({sides})")), 1, &data, compressed)).unwrap();
         let samples = read(&path).unwrap();
-        prop_assert_eq!(samples.count() * samples.nodes(), length);
+        prop_assert_eq!(samples.count() * samples.nodes() * samples.outputs()[0].components, length);
         prop_assert_eq!(samples.output_values().unwrap(), &expected.iter().copied().collect::<Vec<_>>()[..]);
     }
 

@@ -86,8 +86,8 @@ fn the_powers_of_a_linear_map() {
     // lift h = 2 u, nothing happens in between, project -h / 4.
     for group in &mut model.parameters.groups {
         let values: &[f32] = match group.name.as_str() {
-            "lift.weight" => &[0.0, 2.0],
-            "project.weight" => &[-0.25],
+            "lift" => &[0.0, 2.0],
+            "project" => &[-0.25],
             _ => &[],
         };
         group.values.fill(0.0);
@@ -101,7 +101,7 @@ fn the_powers_of_a_linear_map() {
         }
     }
     // A state that grows without end is said with its step.
-    let project = model.parameters.groups.iter_mut().find(|group| group.name == "project.weight").unwrap();
+    let project = model.parameters.groups.iter_mut().find(|group| group.name == "project").unwrap();
     project.values[0] = 1e15;
     let message = model.rollout(&samples, 6, &Predicting::default()).unwrap_err().to_string();
     assert!(message.contains("at step 3") && message.contains("take fewer"), "{message}");
