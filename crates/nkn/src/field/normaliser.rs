@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// Added to a standard deviation, so that a constant field does not divide by zero.
 const FLOOR: f64 = 1e-5;
 
+/// The same as a share of the deviation over all values, where that is less: in small units 1e-5 may be large.
+const SHARE: f64 = 1e-2;
+
 /// Over what mean and deviation are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -34,10 +37,13 @@ impl Normaliser {
     /// Takes the statistics of samples x nodes x components values. The components of a vector have a mean each and one
     /// deviation together, so that its direction stays what it is.
     pub fn fit(kind: NormaliserKind, values: &[f64], nodes: usize, components: usize) -> Self {
+        let (_, spread) = statistics(values.iter().copied(), 0.0);
+        let floor = if spread > 0.0 { FLOOR.min(SHARE * spread) } else { FLOOR };
         match kind {
             NormaliserKind::None => Self::default(),
             NormaliserKind::Scalar => {
-                let of = |component: usize| statistics(values.iter().skip(component).step_by(components).copied());
+                let of =
+                    |component: usize| statistics(values.iter().skip(component).step_by(components).copied(), floor);
                 let (mean, deviations): (Vec<f64>, Vec<f64>) = (0..components).map(of).unzip();
                 let std = match deviations[..] {
                     [one] => one,
@@ -48,7 +54,7 @@ impl Normaliser {
             NormaliserKind::Pointwise => {
                 let size = nodes * components;
                 let at = |place: usize| values.iter().skip(place).step_by(size).copied();
-                let (mean, std) = (0..size).map(|place| statistics(at(place))).unzip();
+                let (mean, std) = (0..size).map(|place| statistics(at(place), floor)).unzip();
                 Self { mean, std }
             }
         }
@@ -85,12 +91,12 @@ impl Normaliser {
     }
 }
 
-/// Mean and unbiased standard deviation.
-fn statistics(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+/// Mean and unbiased standard deviation, with something added.
+fn statistics(values: impl Iterator<Item = f64> + Clone, floor: f64) -> (f64, f64) {
     let count = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / count.max(1.0);
     let squares: f64 = values.map(|v| (v - mean) * (v - mean)).sum();
-    (mean, (squares / (count - 1.0).max(1.0)).sqrt() + FLOOR)
+    (mean, (squares / (count - 1.0).max(1.0)).sqrt() + floor)
 }
 
 #[cfg(test)]
@@ -109,6 +115,22 @@ mod tests {
         let pointwise = Normaliser::fit(NormaliserKind::Pointwise, &values, 2, 1);
         assert_eq!(pointwise.mean, [2.0, 20.0]);
         assert!((pointwise.std[1] - 200f64.sqrt() - FLOOR).abs() < 1e-12);
+    }
+
+    /// Metres or kilometres: the network sees the same numbers.
+    #[test]
+    fn units_do_not_matter() {
+        let values = [1.0, 0.0, 3.0, 0.0, -2.0, 0.0, 5.0, 0.0];
+        for kind in [NormaliserKind::Scalar, NormaliserKind::Pointwise] {
+            let encoded = |unit: f64| {
+                let values = values.map(|v| unit * v);
+                Normaliser::fit(kind, &values, 2, 1).encode(&values)
+            };
+            for (small, usual) in encoded(1e-9).iter().zip(encoded(1e-2)) {
+                assert!((small - usual).abs() < 0.02 * usual.abs().max(1e-3), "{kind:?}: {small} {usual}");
+            }
+        }
+        assert_eq!(Normaliser::fit(NormaliserKind::Scalar, &[2.0; 4], 2, 1).std, [FLOOR]);
     }
 
     #[test]
