@@ -117,7 +117,7 @@ fn wrong_inputs() {
         assert!(!run.join("fit.json").exists());
     };
     refuses(&few, &[], &["samples: expected at least 6", "got 3", "hint"]);
-    refuses(&enough, &["--outputs", "w"], &["--outputs", "\"u\"", "\"w\""]);
+    refuses(&enough, &["--outputs", "w"], &["--outputs", "`u`", "`w`"]);
     refuses(&enough, &["--minutes", "0"], &["minutes", "positive"]);
     refuses(&enough, &["--kind", "cnn"], &["nkn, gkn, fno or auto"]);
     refuses(&folder.path().join("none.npz"), &[], &["none.npz", "could not read"]);

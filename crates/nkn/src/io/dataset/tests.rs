@@ -160,8 +160,10 @@ fn a_shared_cloud_is_read_and_so_is_one_per_sample() {
     let message = file().with("points", &points).with("lower", &corner).refused();
     assert!(message.contains("not both `lower` and `upper`"), "{message}");
     let u = Array3::<f64>::ones((2, 9, 9));
-    let message = Savez::new().with("u", &u).with("f", &u).with("points", &Array2::<f64>::ones((9, 2))).refused();
-    assert!(message.contains("field \"f\": expected samples x 9, got 2 x 9 x 9"), "{message}");
+    let vectors = Savez::new().with("u", &u).with("f", &u).with("points", &Array2::<f64>::ones((9, 2))).read().unwrap();
+    assert_eq!((vectors.nodes(), vectors.outputs()[0].components), (9, 9));
+    let message = Savez::new().with("u", &u).with("f", &u).with("points", &Array2::<f64>::ones((8, 2))).refused();
+    assert!(message.contains("array `points` has the shape 8 x 2; expected 9 x dim"), "{message}");
     // Without points, a measure is a field like any other.
     assert!(Savez::new().with("u", &u).with("measure", &u).read().is_ok());
 }
