@@ -67,6 +67,34 @@ fn samples_are_what_they_are_alone() {
     close(&together, &alone, 1e-12);
 }
 
+/// A network from a grid that is normalised node by node, asked at other points in every sample.
+#[test]
+fn statistics_of_nodes_follow_the_points_of_each_sample() {
+    let grid = Grid::unit(&[9]).unwrap();
+    let x = grid.coordinates();
+    let a = [0.3, 0.6, 0.9, 1.2];
+    let of =
+        |f: &dyn Fn(f64, f64) -> f64| -> Vec<f64> { a.iter().flat_map(|&a| x.iter().map(move |&x| f(a, x))).collect() };
+    let train = Samples::on(grid).input("f", of(&|a, x| a + x)).unwrap();
+    let train = train.output("u", of(&|a, x| 10.0 * x + a * x * x)).unwrap();
+    let keys = ["model.normalise_input", "model.normalise_output"];
+    let network = keys.iter().fold(network(), |network, key| network.set(key, "pointwise"));
+    let model = network.epochs(200).fit(&train).unwrap();
+    let clouds: Vec<PointCloud> = [vec![0.1, 0.2, 0.3, 0.5], vec![0.9, 0.6, 0.75, 0.8], vec![0.05, 0.5, 0.95, 0.3]]
+        .into_iter()
+        .map(|points| PointCloud::new(1, points, 1.0).unwrap())
+        .collect();
+    let points: Vec<f64> = clouds.iter().flat_map(|cloud| cloud.coordinates().to_vec()).collect();
+    let scattered = Samples::on(Clouds::new(clouds).unwrap());
+    let scattered = scattered.input("f", points.iter().map(|x| 0.6 + x).collect::<Vec<f64>>()).unwrap();
+    let scattered = scattered.output("u", points.iter().map(|x| 10.0 * x + 0.6 * x * x).collect::<Vec<f64>>()).unwrap();
+    let together = double(&model, &scattered, Quadrature::Overlap);
+    let alone: Vec<f64> =
+        (0..3).flat_map(|sample| double(&model, &scattered.select(&[sample]), Quadrature::Overlap)).collect();
+    close(&together, &alone, 1e-12);
+    assert!(model.error(&scattered).unwrap() < 0.1, "{}", model.error(&scattered).unwrap());
+}
+
 /// The samples with every node of the grid as a point, with the measure of its cell.
 fn as_cloud(samples: &Samples) -> Samples {
     let Domain::Grid(grid) = samples.domain() else { panic!("a grid") };

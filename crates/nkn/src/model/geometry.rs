@@ -80,6 +80,8 @@ impl Geometry {
         Ok(Self {
             coordinates: Arc::new(parts.iter().flat_map(|part| part.coordinates.iter().copied()).collect()),
             links: Links::Edges(Neighbourhood::union(&neighbourhoods).into()),
+            fields: side_by_side(parts, |part| &part.fields),
+            outputs: side_by_side(parts, |part| &part.outputs),
             ..first.clone()
         })
     }
@@ -88,6 +90,21 @@ impl Geometry {
     pub fn nodes(&self) -> usize {
         self.coordinates.len() / self.dim
     }
+}
+
+/// The statistics of some fields on domains side by side: those of a node are its own, others are the same everywhere.
+fn side_by_side(parts: &[&Geometry], of: impl Fn(&Geometry) -> &Arc<Vec<Normaliser>>) -> Arc<Vec<Normaliser>> {
+    let field = |(index, first): (usize, &Normaliser)| {
+        let is_pointwise = parts.iter().any(|part| of(part)[index].mean != first.mean);
+        if !is_pointwise {
+            return first.clone();
+        }
+        let all = |values: fn(&Normaliser) -> &[f64]| {
+            parts.iter().flat_map(|part| values(&of(part)[index]).to_vec()).collect()
+        };
+        Normaliser { mean: all(|normaliser| &normaliser.mean), std: all(|normaliser| &normaliser.std) }
+    };
+    Arc::new(of(parts[0]).iter().enumerate().map(field).collect())
 }
 
 /// The geometries of samples: one for all, or one for each of the clouds that they are on.
