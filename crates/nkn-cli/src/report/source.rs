@@ -167,10 +167,13 @@ fn curves(folder: &RunFolder, config: &RunConfig, models: &[Model]) -> Result<Ve
     let loss = if config.train.loss == LossKind::RelativeL2 { "relative_l2" } else { "loss" };
     let error = if config.data.problem.is_images() { "error_rate" } else { "relative_l2" };
     let side = config.data.resolution;
+    // Samples that are split off are followed where there are no others.
+    let has_test = records.iter().any(|record| record.measure.split == "test");
     let line = |depth: usize, is_train: bool, metric: &str, shown: &str| {
         let own = records.iter().filter(|r| {
             let m = &r.measure;
             let is_home = is_train || side.is_none_or(|side| m.resolution == side);
+            let is_home = is_home && !(has_test && m.split == "validation");
             r.depth == depth && (m.split == "train") == is_train && m.metric == metric && is_home
         });
         // Several test sets, and the last epoch's final measures: the first of an epoch is the one that is followed.
