@@ -1,4 +1,6 @@
-//! Every developer's task: `cargo xtask test`, `cargo xtask bench`.
+//! Every developer's task: `cargo xtask test`, `python`, `bench`, `wheel`.
+
+mod python;
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -8,7 +10,11 @@ const TEST: &[(&str, &[&str])] = &[
     ("format", &["fmt", "--all", "--check"]),
     ("lints", &["clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     ("unit, property and command tests", &["test", "--release", "--workspace"]),
+    ("the command and the extension", &["build", "--release", "--workspace"]),
 ];
+
+/// What `cargo xtask python` runs before the tests of the package.
+const PYTHON: &[(&str, &[&str])] = &[("the command and the extension", &["build", "--release", "--workspace"])];
 
 /// What `cargo xtask bench` runs.
 const BENCH: &[(&str, &[&str])] = &[
@@ -18,13 +24,16 @@ const BENCH: &[(&str, &[&str])] = &[
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
-    let steps = match task.as_str() {
-        "test" => TEST,
-        "bench" => BENCH,
+    let (steps, last): (_, fn() -> Result<(), String>) = match task.as_str() {
+        "test" => (TEST, python::test),
+        "python" => (PYTHON, python::test),
+        "bench" => (BENCH, || Ok(())),
+        "wheel" => (&[], python::wheel),
         _ => {
-            eprintln!(
-                "cargo xtask test    format, lints, unit, property, doc and command tests\ncargo xtask bench   our own speed"
-            );
+            eprintln!("cargo xtask test    format, lints, unit, property, doc and command tests, the Python package");
+            eprintln!("cargo xtask python  the tests of the Python package alone");
+            eprintln!("cargo xtask bench   our own speed");
+            eprintln!("cargo xtask wheel   the release wheel of the Python package, in target/wheels");
             return ExitCode::from(2);
         }
     };
@@ -39,5 +48,11 @@ fn main() -> ExitCode {
         }
         println!("== {name}: passed in {:.0} s", begun.elapsed().as_secs_f64());
     }
+    let begun = Instant::now();
+    if let Err(error) = last() {
+        eprintln!("== failed after {:.0} s: {error}", begun.elapsed().as_secs_f64());
+        return ExitCode::FAILURE;
+    }
+    println!("== all passed");
     ExitCode::SUCCESS
 }

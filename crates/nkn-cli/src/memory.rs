@@ -77,6 +77,25 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
+/// A training step allocates and frees the same tens of megabytes again and again. By default glibc gives them back to the
+/// system each time, and a quarter of a step goes into mapping fresh pages. The setting
+/// is the whole process's.
+pub fn keep_freed() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        unsafe extern "C" {
+            fn mallopt(parameter: i32, value: i32) -> i32;
+        }
+        const TRIM_THRESHOLD: i32 = -1;
+        const MMAP_THRESHOLD: i32 = -3;
+        // SAFETY: mallopt only changes numbers inside the allocator.
+        unsafe {
+            mallopt(MMAP_THRESHOLD, 32 << 20);
+            mallopt(TRIM_THRESHOLD, 1 << 30);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -126,6 +126,56 @@ fn a_run_from_data_to_report() {
     refuses(nkn().arg("predict").arg(&run).arg(&data).arg("--out").arg(&predicted), &again);
 }
 
+/// A network that cannot grow: trained, proven, asked at depths that it has not seen and in the limit.
+#[test]
+fn a_dissipative_run_at_other_depths() {
+    let place = Place::new();
+    let config = place.file("tiny.toml", TINY.replace("reaction = [4]", "reaction = [4]\nstability = \"dissipative\""));
+    let run = place.path("run");
+    nkn().arg("train").arg(&config).arg("--out").arg(&run).assert().success();
+    let output = nkn().args(["--json", "spectrum"]).arg(&run).args(["--depth", "2"]).output().unwrap();
+    let line: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(line["smallest_real"].as_f64().unwrap() > -1e-6, "{line}");
+    let proven = line["certified_from"].as_u64().unwrap();
+    assert!(proven >= 1 && line["certified_by_row_sums_from"].as_u64().unwrap() >= proven, "{line}");
+
+    let depths = ["--depths", "2,64,512,infinite"];
+    let output = nkn().args(["--json", "eval"]).arg(&run).args(depths).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let lines = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let values: Vec<(String, f64)> = lines
+        .filter(|line| line["metric"] == "relative_l2")
+        .map(|line| (line["depth"].to_string(), line["value"].as_f64().unwrap()))
+        .collect();
+    assert_eq!(values.len(), 4);
+    assert_eq!(values[3].0, "\"infinite\"");
+    // The limit is where the depths go.
+    let distance = |depth: usize| (values[depth].1 - values[3].1).abs();
+    assert!(distance(2) < 0.5 * distance(1), "{values:?}");
+    assert!(fs::read_to_string(run.join("depths.csv")).unwrap().contains(",infinite,"));
+    nkn().arg("report").arg(&run).assert().success();
+    let report = fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(report.contains("<h2>Other depths</h2>") && report.contains("<h2>Energy</h2>"));
+    assert!(report.contains("proven from depth"));
+
+    let (data, out) = (place.path("test.npz"), place.path("out.npz"));
+    let sizes = ["--points", "21", "--samples", "3"];
+    nkn().args(["data", "poisson"]).args(sizes).arg("--out").arg(&data).assert().success();
+    let predict = || {
+        let mut command = nkn();
+        command.arg("predict").arg(&run).arg(&data).arg("--out").arg(&out).args(["--depth", "infinite"]);
+        command
+    };
+    refuses(predict().args(["--tolerance", "1e-12"]), &["tolerance", "rounding"]);
+    assert!(!out.exists());
+    predict().assert().success();
+    refuses(nkn().arg("eval").arg(&run).args(["--depths", "0"]), &["a positive number, or infinite"]);
+    let other =
+        place.file("other.toml", TINY.replace("[model]", "[model]\nkind = \"gkn\"\nstability = \"dissipative\""));
+    refuses(nkn().arg("train").arg(other), &["model.stability", "unless model.kind is nkn"]);
+}
+
 /// From coarse to fine: a training on another grid begins where the first one ended.
 #[test]
 fn a_training_begins_with_the_weights_of_another() {

@@ -182,7 +182,8 @@ fn a_time_limit_stops_with_a_checkpoint() {
     assert!(output.status.success() && !out.exists());
     let plan = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        plan.contains("fno-s101-original-seed0: about") && plan.contains("1 trainings, 0 of them finished"),
+        plan.contains("fno-s101-original-seed0: depths 1 to 32, 72 epochs, about")
+            && plan.contains("1 trainings, 0 of them finished"),
         "{plan}"
     );
     let output = nkn().args(SMALL).args(["--max-hours", "0.0001", "--out"]).arg(&out).output().unwrap();

@@ -87,6 +87,14 @@ impl Error {
         Self::NotFinite { what: what.into(), got, place: place.into(), hint: hint.into() }
     }
 
+    /// The same, and whose setting it is where that would not be clear: "the test samples: components of …".
+    pub(crate) fn of(mut self, whose: &str) -> Self {
+        if let Self::Invalid { what, .. } = &mut self {
+            *what = format!("{whose}: {what}");
+        }
+        self
+    }
+
     /// A file with the wrong content.
     pub fn file(path: &Path, problem: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::File { path: path.to_owned(), problem: problem.into(), hint: hint.into() }

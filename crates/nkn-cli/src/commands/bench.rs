@@ -8,13 +8,14 @@ use clap::{Args, ValueEnum};
 use nkn::domain::{PointCloud, Quadrature};
 use nkn::field::images::CLASSES;
 use nkn::io::write_atomically;
-use nkn::model::{Kind, ModelConfig};
+use nkn::model::{Block, Kind, ModelConfig};
 use nkn::problem::darcy::generate;
 use nkn::run::{Data, DataConfig, Problem, RunConfig, peak_gflops, time_predictions, time_steps};
 use nkn::seed::{Seed, uniform};
 use nkn::task::ImageSplits;
 use nkn::{Images, Samples};
-use serde::Serialize;
+use serde::de::IntoDeserializer;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Options of `nkn bench`.
@@ -35,9 +36,12 @@ pub struct Options {
     /// Quadrature rule of darcy and mnist
     #[arg(long, default_value = "mean")]
     quadrature: Quadrature,
-    /// Radius of mnist's neighbourhoods, in pixels
-    #[arg(long, default_value_t = 3.0)]
-    radius: f64,
+    /// Radius of the neighbourhoods of mnist and of preresnet's block, in pixels [default: 3 and 4]
+    #[arg(long)]
+    radius: Option<f64>,
+    /// The nonlocal block of preresnet: none, nkn or nnn; the depth is the number of its steps
+    #[arg(long, default_value = "none", value_parser = block)]
+    block: Block,
     /// Memory that the evolution may take, in GiB
     #[arg(long, default_value_t = 4.0)]
     memory_gib: f64,
@@ -71,6 +75,11 @@ enum Name {
     Preresnet,
     /// The time of a step on Darcy flow against the number of nodes (each with 8 neighbours) and against the depth
     Growth,
+}
+
+/// A block by its name in configuration files.
+fn block(name: &str) -> std::result::Result<Block, serde::de::value::Error> {
+    Block::deserialize(name.into_deserializer())
 }
 
 /// What is timed.
@@ -210,12 +219,13 @@ impl Case {
             }
             Name::Cloud => ("cloud", &[4], 3, cloud(options, size(100_000, 1))?),
             Name::Mnist => {
-                let (radius, quadrature) = (Some(options.radius), options.quadrature);
+                let (radius, quadrature) = (options.radius.or(Some(3.0)), options.quadrature);
                 let model = ModelConfig { radius, quadrature, ..ModelConfig::images() };
                 ("mnist", &[2], 10, images(model, 1, size(28, 128))?)
             }
             Name::Preresnet => {
-                let model = ModelConfig { kind: Kind::Preresnet, ..ModelConfig::images() };
+                let (kind, radius) = (Kind::Preresnet, options.radius.or(Some(4.0)));
+                let model = ModelConfig { kind, block: options.block, radius, ..ModelConfig::images() };
                 ("preresnet", &[2], 10, images(model, 3, size(32, 128))?)
             }
             _ => ("poisson", &[1, 32], 20, poisson(size(101, 500))?),
@@ -228,8 +238,13 @@ impl Case {
     /// What was measured, in words.
     fn describe(&self, options: &Options, depth: usize) -> String {
         let mode = if options.mode == Mode::Train { "train" } else { "predict" };
-        let radius = if self.name == "mnist" { format!("radius={} ", options.radius) } else { String::new() };
-        format!("{mode} {radius}depth={depth} batch={} resolution={}", self.data.count(), self.data.resolution())
+        let ModelConfig { kind, block, radius, .. } = &self.config.model;
+        let network = match (self.name, radius) {
+            ("mnist", Some(radius)) => format!("radius={radius} "),
+            _ if *kind == Kind::Preresnet && *block != Block::None => format!("block={block:?} ").to_lowercase(),
+            _ => String::new(),
+        };
+        format!("{mode} {network}depth={depth} batch={} resolution={}", self.data.count(), self.data.resolution())
     }
 
     /// Seconds of the best step or prediction, and its operations.
@@ -285,7 +300,7 @@ fn images(model: ModelConfig, channels: usize, (side, count): (usize, usize)) ->
     let pixels = (0..count * channels * side * side).map(|i| ((i * 2_654_435_761) >> 7) as u8).collect();
     let labels = (0..count).map(|i| (i % CLASSES) as u8).collect();
     let train = Images::new(side, channels, pixels, labels)?;
-    let splits = ImageSplits { train, tests: Vec::new(), side, tested_at: Vec::new() };
+    let splits = ImageSplits { train, tests: Vec::new(), side, tested_at: Vec::new(), resampling: Default::default() };
     Ok((RunConfig { model, ..RunConfig::of(Problem::Mnist) }, Data::Images(splits)))
 }
 

@@ -6,7 +6,6 @@ use clap::Args;
 use nkn::run::RunFolder;
 use nkn::train::{Initialisation, PerDepth, can_deepen};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Options of `nkn deepen`.
 #[derive(Args)]
@@ -27,7 +26,7 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+pub fn run(global: &Global, options: &Options) -> Result<u8> {
     let from = RunFolder::open(&options.run)?;
     let model = from.model()?;
     let run = options.run.display();

@@ -1,14 +1,14 @@
 //! `nkn eval`: errors at any resolution.
 
 use crate::report::errors::{ErrorRow, Errors};
-use crate::report::{Report, render, source};
+use crate::report::{Report, depths, render, source};
 use crate::{Global, progress};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use nkn::Samples;
 use nkn::domain::Quadrature;
 use nkn::io::{Need, read_dataset, read_images, write_atomically};
-use nkn::model::{Model, Predicting};
+use nkn::model::{Depth, Model, Predicting};
 use nkn::run::{Data, RunConfig, RunFolder};
 use nkn::task::TestSet;
 use nkn::train::Measure;
@@ -36,6 +36,12 @@ pub struct Options {
     /// Only this depth [default: every depth of the run]
     #[arg(long)]
     pub(super) depth: Option<usize>,
+    /// The weights of that depth (or of the deepest) at depths that they were not trained at: 16,32,64,infinite (nkn)
+    #[arg(long, value_delimiter = ',', value_name = "L", conflicts_with = "steps")]
+    depths: Vec<Depth>,
+    /// The relative error that may be left on the way to infinite depth [default: what single precision allows]
+    #[arg(long, value_name = "ERROR")]
+    tolerance: Option<f64>,
 }
 
 /// What a run is tested with.
@@ -109,7 +115,15 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
         "--quadrature: images have one rule\n  hint: leave it out"
     );
     let trained_at = folder.results()?.map_or(0, |results| results.resolution);
-    let depths = source::depths(&folder, options.depth)?;
+    let mut depths = source::depths(&folder, options.depth)?;
+    // Of other depths the deepest network is asked, and of each depth its own.
+    if !options.depths.is_empty() {
+        depths.drain(..depths.len() - 1);
+    }
+    let asked = |trained: usize| match options.depths.as_slice() {
+        [] => vec![Depth::Layers(trained)],
+        depths => depths.to_vec(),
+    };
     let rules: Vec<Option<Quadrature>> = match options.quadrature.as_slice() {
         [] => vec![None],
         rules => rules.iter().copied().map(Some).collect(),
@@ -121,27 +135,55 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
         );
     }
     let mut csv = String::from("run,model,depth,seed,epoch,split,resolution,quadrature,metric,value\n");
+    let mut others = String::from("run,model,trained,depth,seed,split,resolution,quadrature,metric,value\n");
     let (run, kind, seed) = (source::name(folder.path()), config.model.kind, config.train.seed);
     let mut rows = Vec::new();
-    for depth in depths {
-        let model = folder.model_at(depth)?;
+    let pairs: Vec<(usize, Depth)> =
+        depths.into_iter().flat_map(|trained| asked(trained).into_iter().map(move |depth| (trained, depth))).collect();
+    for (trained, depth) in pairs {
+        let model = folder.model_at(trained)?;
         for &quadrature in &rules {
-            let (memory_gib, device) = (options.memory_gib, global.device);
-            let how = Predicting { quadrature, memory_gib, device, ..Predicting::default() };
+            let (memory_gib, device, tolerance) = (options.memory_gib, global.device, options.tolerance);
+            let how = Predicting {
+                quadrature,
+                memory_gib,
+                device,
+                tolerance,
+                depth: (!options.depths.is_empty()).then_some(depth),
+                ..Predicting::default()
+            };
             let rule = quadrature.map_or("default".into(), |rule| rule.to_string());
             for measure in sets.measure(&model, &how)? {
                 let Measure { split, resolution, metric, value, .. } = &measure;
                 csv += &format!("{run},{kind},{depth},{seed},,{split},{resolution},{rule},{metric},{value:e}\n");
+                others +=
+                    &format!("{run},{kind},{trained},{depth},{seed},{split},{resolution},{rule},{metric},{value:e}\n");
                 if global.json {
-                    let line = serde_json::json!({ "depth": depth, "split": split, "resolution": resolution, "quadrature": rule, "metric": metric, "value": value });
+                    let asked = match depth {
+                        Depth::Layers(layers) => serde_json::json!(layers),
+                        Depth::Infinite => serde_json::json!("infinite"),
+                    };
+                    let line = serde_json::json!({ "depth": asked, "split": split, "resolution": resolution, "quadrature": rule, "metric": metric, "value": value });
                     println!("{line}");
                 } else {
-                    println!("{depth:>6} {split:>11} {resolution:>11} {rule:>11} {metric:>20} {value:>11.3e}");
+                    println!(
+                        "{:>6} {split:>11} {resolution:>11} {rule:>11} {metric:>20} {value:>11.3e}",
+                        depth.to_string()
+                    );
                 }
                 let quadrature = quadrature.map_or(String::new(), |rule| rule.to_string());
-                rows.push(ErrorRow { depth, quadrature, measure });
+                rows.push(ErrorRow { depth: trained, quadrature, measure });
             }
         }
+    }
+    if !options.depths.is_empty() {
+        write_atomically(&folder.path().join("depths.csv"), others.as_bytes())?;
+        let title = format!("{run}: errors by depth");
+        let page = Report { title, depths: depths::read(folder.path()), ..Report::default() };
+        let path = folder.path().join("depths.html");
+        write_atomically(&path, render(&page).as_bytes())?;
+        eprintln!("{}", path.display());
+        return Ok(());
     }
     write_atomically(&folder.path().join("eval.csv"), csv.as_bytes())?;
     if rows.iter().any(|row| row.measure.resolution != rows[0].measure.resolution) {

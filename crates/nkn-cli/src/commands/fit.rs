@@ -7,7 +7,6 @@ use clap::Args;
 use nkn::auto::{Auto, Fitted, Record, Wanted};
 use nkn::run::{Data, DataConfig, Problem};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 /// Options of `nkn fit`.
@@ -44,7 +43,7 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+pub fn run(global: &Global, options: &Options) -> Result<u8> {
     let root = options.out.clone().unwrap_or_else(|| {
         let name = options.train.file_stem().unwrap_or_default();
         Path::new("runs").join(name)
@@ -89,20 +88,20 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         Ok(fitted) => finish(&root, &fitted, global.json),
         Err(nkn::Error::Stopped) => {
             eprintln!("interrupted; run the same command with --resume to go on in {}", root.display());
-            Ok(ExitCode::from(130))
+            Ok(crate::INTERRUPTED)
         }
         Err(error) => Err(error.into()),
     }
 }
 
 /// Says how good the network is, and writes the report.
-fn finish(root: &Path, fitted: &Fitted, json: bool) -> Result<ExitCode> {
+fn finish(root: &Path, fitted: &Fitted, json: bool) -> Result<u8> {
     let report = crate::report::source::write(root)?;
     let Fitted { model, validation, test, .. } = fitted;
     if json {
         let line = serde_json::json!({ "network": model.title(), "validation": validation, "test": test });
         println!("{line}");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(crate::SUCCESS);
     }
     println!("{}: relative L2 error {validation:.2e} on the validation samples", model.title());
     if let Some(test) = test {
@@ -110,7 +109,7 @@ fn finish(root: &Path, fitted: &Fitted, json: bool) -> Result<ExitCode> {
     }
     println!("the same again: nkn train {} --out AGAIN", root.join("config.toml").display());
     println!("open the report: {}", report.display());
-    Ok(ExitCode::SUCCESS)
+    Ok(crate::SUCCESS)
 }
 
 /// Paths that mean the same from every folder, so that the run's configuration can be used anywhere.

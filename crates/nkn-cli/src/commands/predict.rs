@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use nkn::domain::Quadrature;
 use nkn::io::{Need, read_dataset, read_images, write_atomically, write_dataset};
-use nkn::model::{Model, Predicting, Space};
+use nkn::model::{Depth, Model, Predicting, Space};
 use std::path::PathBuf;
 
 /// Options of `nkn predict`.
@@ -20,6 +20,12 @@ pub struct Options {
     /// and the predicted u, of images a table (.csv) with class and probabilities
     #[arg(short, long, value_name = "FILE")]
     pub(super) out: PathBuf,
+    /// Functions: another depth than the training's, or infinite: the equation that the layers are steps of (nkn)
+    #[arg(long, value_name = "L")]
+    depth: Option<Depth>,
+    /// The relative error that may be left on the way to infinite depth [default: what single precision allows]
+    #[arg(long, value_name = "ERROR")]
+    tolerance: Option<f64>,
     /// Functions: another quadrature rule than the one of training
     #[arg(long)]
     quadrature: Option<Quadrature>,
@@ -42,6 +48,8 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
     let model = super::model_of(&options.run)?;
     let how = Predicting {
         quadrature: options.quadrature,
+        depth: options.depth,
+        tolerance: options.tolerance,
         memory_gib: options.memory_gib,
         device: global.device,
         ..Predicting::default()

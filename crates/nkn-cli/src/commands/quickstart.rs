@@ -5,7 +5,6 @@ use anyhow::Result;
 use clap::Args;
 use nkn::run::{Existing, RunConfig, RunFolder};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// The configuration, as part of the program.
 const CONFIG: &str = include_str!("../../../../configs/quickstart.toml");
@@ -19,7 +18,7 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+pub fn run(global: &Global, options: &Options) -> Result<u8> {
     let config = RunConfig::parse(CONFIG, Path::new("configs/quickstart.toml"), &[])?;
     let data = config.data.load_with(&crate::progress::generating())?;
     let config = config.resolve(&data)?;
@@ -36,7 +35,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         config.train.depths
     );
     let code = super::train::train(global, &folder, &data, None)?;
-    if code != ExitCode::SUCCESS {
+    if code != crate::SUCCESS {
         return Ok(code);
     }
     let report = crate::report::source::write(folder.path())?;
@@ -49,5 +48,5 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
         }
         println!("open the report: {}", report.display());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(crate::SUCCESS)
 }

@@ -8,7 +8,6 @@ use crate::reproduce::runner::{Plan, test_all};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use nkn::run::peak_gflops;
-use std::process::ExitCode;
 use std::time::Duration;
 
 /// Options of `nkn reproduce`.
@@ -28,13 +27,13 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+pub fn run(global: &Global, options: &Options) -> Result<u8> {
     let (request, limit) = (&options.request, options.limit()?);
     request.check()?;
     if options.dry_run {
         let plan = Plan::new(request, peak_gflops)?;
         println!("{}{}", plan.lines(), plan.in_words(request));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(crate::SUCCESS);
     }
     let out = request.out();
     std::fs::create_dir_all(&out)
@@ -52,10 +51,10 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
     let page = output::write(request, Some(command))?;
     eprintln!("{}", page.display());
     if is_complete {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(crate::SUCCESS);
     }
     eprintln!("stopped before the end; the same command continues");
-    Ok(ExitCode::from(130))
+    Ok(crate::INTERRUPTED)
 }
 
 impl Options {

@@ -40,8 +40,16 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
         let samples = if matches!(data, Data::Images(_)) { "images" } else { "the first training sample" };
         println!("eigenvalues λ of the elliptic operator (R - L_k for NKN, 1 - R - A_k for GKN) on {samples}");
         println!(
-            "{:>6} {:>9} {:>12} {:>12} {:>15} {:>15} {:>8} {:>13}",
-            "depth", "dt", "max Re λ", "min Re λ", "max |1 - dt λ|", "min sym. part", "stable", "stable from L"
+            "{:>6} {:>9} {:>12} {:>12} {:>15} {:>15} {:>8} {:>13} {:>13}",
+            "depth",
+            "dt",
+            "max Re λ",
+            "min Re λ",
+            "max |1 - dt λ|",
+            "min sym. part",
+            "stable",
+            "stable from L",
+            "proven from L"
         );
     }
     let mut csv = String::from("depth,real,imaginary\n");
@@ -65,20 +73,34 @@ fn show(global: &Global, result: &Stability) {
         let line = serde_json::json!({
             "depth": depth, "step": result.step, "largest_real": s.largest_real, "smallest_real": s.smallest_real,
             "amplification": amplification, "smallest_symmetric": s.smallest_symmetric,
-            "stable": result.is_stable(), "stable_from": result.stable_from, "complete": s.complete, "residual": s.residual,
+            "stable": result.is_stable(), "stable_from": result.stable_from, "certified_from": result.certified_from,
+            "certified_by_row_sums_from": result.certificate.map(|one| one.depth_by_row_sums(result.time)),
+            "complete": s.complete, "residual": s.residual,
         });
         println!("{line}");
         return;
     }
     println!(
-        "{depth:>6} {:>9.4} {:>12.4} {:>12.4} {amplification:>15.6} {:>15.4} {:>8} {:>13}",
+        "{depth:>6} {:>9.4} {:>12.4} {:>12.4} {amplification:>15.6} {:>15.4} {:>8} {:>13} {:>13}",
         result.step,
         s.largest_real,
         s.smallest_real,
         s.smallest_symmetric,
         if result.is_stable() { "yes" } else { "no" },
         result.stable_from.map_or("none".into(), |depth| depth.to_string()),
+        result.certified_from.map_or("none".into(), |depth| depth.to_string()),
     );
+    if let Some(certificate) = &result.certificate {
+        println!(
+            "       proven: no state grows if dt <= {:.3e} (by sums of rows from L = {}); |Ω| <= {:.3}",
+            certificate.step(),
+            certificate.depth_by_row_sums(result.time),
+            certificate.skewness
+        );
+    }
+    if let Some(safe) = result.certified_from.filter(|&safe| safe > depth) {
+        eprintln!("warning: depth {depth} is below the certificate: from depth {safe} on no state can grow");
+    }
     if !s.complete {
         println!("       (ends of the spectrum by a Krylov method, residual {:.1e})", s.residual);
     }

@@ -8,7 +8,6 @@ use nkn::model::Parameters;
 use nkn::run::{Data, RunConfig, RunFolder, estimate, peak_gflops};
 use nkn::train::Outcome;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Options of `nkn train`.
 #[derive(Args)]
@@ -29,7 +28,7 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
+pub fn run(global: &Global, options: &Options) -> Result<u8> {
     let out = options.destination.out.clone().unwrap_or_else(|| {
         let name = options.config.file_stem().unwrap_or_default();
         Path::new("runs").join(name)
@@ -47,7 +46,7 @@ pub fn run(global: &Global, options: &Options) -> Result<ExitCode> {
 }
 
 /// Trains in a folder and says how it ended.
-pub fn train(global: &Global, folder: &RunFolder, data: &Data, initial: Option<Parameters>) -> Result<ExitCode> {
+pub fn train(global: &Global, folder: &RunFolder, data: &Data, initial: Option<Parameters>) -> Result<u8> {
     stop_on_ctrl_c()?;
     let mut progress = Progress::new(global);
     let outcome = folder.train(data, initial, global.device, &should_stop, &mut |event| progress.show(event));
@@ -57,20 +56,20 @@ pub fn train(global: &Global, folder: &RunFolder, data: &Data, initial: Option<P
             if !global.json {
                 eprintln!("done: {}", folder.path().display());
             }
-            Ok(ExitCode::SUCCESS)
+            Ok(crate::SUCCESS)
         }
         Outcome::Interrupted => {
             eprintln!(
                 "interrupted; the checkpoint is in {}: run the same command with --resume",
                 folder.path().display()
             );
-            Ok(ExitCode::from(130))
+            Ok(crate::INTERRUPTED)
         }
     }
 }
 
 /// What the run would take, per depth.
-fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<ExitCode> {
+fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<u8> {
     for one in estimate(config, data, peak_gflops())? {
         let per_epoch = one.work.gflop * one.steps_per_epoch as f64;
         if global.json {
@@ -98,5 +97,5 @@ fn dry_run(global: &Global, config: &RunConfig, data: &Data) -> Result<ExitCode>
             one.seconds
         );
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(crate::SUCCESS)
 }

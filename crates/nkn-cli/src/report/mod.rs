@@ -11,6 +11,8 @@ pub(crate) mod color;
 pub(crate) mod compare;
 mod confusion;
 pub(crate) mod curves;
+pub mod depths;
+pub mod energy;
 pub mod errors;
 pub(crate) mod fields;
 mod green;
@@ -33,6 +35,9 @@ pub(crate) mod svg;
 #[cfg(test)]
 pub(crate) mod tests;
 pub(crate) mod text;
+mod training;
+
+pub use training::Training;
 
 use color::Palette;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -64,6 +69,10 @@ pub struct Report {
     pub answers: Vec<confusion::Answers>,
     /// Learned kernels of images with their titles, each at one pixel.
     pub stencils: Vec<(String, nkn::model::Stencil)>,
+    /// Errors of the same weights at other depths.
+    pub depths: Vec<depths::DepthError>,
+    /// The size of the state over the layers, one entry per depth.
+    pub energies: Vec<energy::Energy>,
     /// The eigenvalues of the learned operator, one entry per depth.
     pub spectra: Vec<nkn::analysis::Stability>,
     /// Measurements of the time of a step.
@@ -89,6 +98,8 @@ pub fn render(report: &Report) -> String {
         ("Confusions", confusion::figure(&report.answers, &report.classes)),
         ("Mistakes", mistakes::figure(&report.answers, &report.classes)),
         ("Learned kernels", stencils::figure(&report.stencils)),
+        ("Other depths", depths::figure(&report.depths)),
+        ("Energy", energy::figure(&report.energies, &palette)),
         ("Spectrum and stability", spectrum::figure(&report.spectra, &palette)),
         ("Growth", growth::figure(&report.growth)),
         ("Choices", choices::table(&report.choices)),

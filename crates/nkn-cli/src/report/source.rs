@@ -6,23 +6,22 @@ use super::choices::Choice;
 use super::compare;
 use super::confusion::Answers;
 use super::curves::{Curve, Line};
+use super::energy::Energy;
 use super::errors::{ErrorRow, Errors};
 use super::green::{Green, Kernels};
 use super::mistakes::{self, TILES};
 use super::text::{rate, scientific, size};
-use super::{Report, render, steps};
-use anyhow::{Context, Result, ensure};
-use nkn::analysis::{Elliptic, LoadSpan, QUICK_LIMIT, Stability, effective_green};
-use nkn::auto::Record;
+use super::{Report, Training};
+use anyhow::{Result, ensure};
+use nkn::analysis::{Elliptic, LoadSpan, QUICK_LIMIT, Stability, effective_green, energies};
 use nkn::domain::Domain;
 use nkn::field::Samples;
 use nkn::field::images::Resampler;
-use nkn::io::write_atomically;
 use nkn::model::{Block, Kind, Model, Predicting, Stencil};
 use nkn::problem::poisson;
-use nkn::run::{Data, Problem, RunConfig, RunFolder, RunResults};
+use nkn::run::{Data, Problem, RunConfig, RunFolder};
 use nkn::task::{ImageSplits, Mistake, TestSet, image_measure, mistakes};
-use nkn::train::{DepthResult, Keep, LossKind, Measure};
+use nkn::train::{Keep, LossKind, Measure};
 use std::path::{Path, PathBuf};
 
 /// The largest number of nodes along a side at which a report shows fields; `nkn eval` has no limit.
@@ -34,7 +33,9 @@ const LOADS: f64 = 0.9999;
 /// Writes the report of a run into its folder.
 pub fn write(run: &Path) -> Result<PathBuf> {
     let path = run.join("report.html");
-    write_atomically(&path, render(&of(&RunFolder::open(run)?)?).as_bytes())?;
+    let folder = RunFolder::open(run)?;
+    let data = folder.config()?.data.load_with(&crate::progress::generating())?;
+    Training::read(&folder, data)?.write(&path)?;
     Ok(path)
 }
 
@@ -51,59 +52,44 @@ pub fn depths(folder: &RunFolder, only: Option<usize>) -> Result<Vec<usize>> {
 }
 
 /// What a run has learned.
-fn of(folder: &RunFolder) -> Result<Report> {
-    let config = folder.config()?;
-    let data = config.data.load_with(&crate::progress::generating())?;
-    let depths = depths(folder, None)?;
-    let models = depths.into_iter().map(|depth| folder.model_at(depth)).collect::<nkn::Result<Vec<_>>>()?;
-    let results = folder.results()?.context("a finished depth has results")?;
-    let network = match models.as_slice() {
-        [only] => config.model.title(only.depth()),
-        [first, .., last] => {
-            format!("{}, depths {} to {}", config.model.kind.to_string().to_uppercase(), first.depth(), last.depth())
-        }
-        _ => String::new(),
-    };
-    // The deepest one, or with validation samples the best.
-    let deepest = &folder.model()?;
+pub(super) fn of(training: &Training) -> Result<Report> {
+    let Training { config, data, models, .. } = training;
+    let (chosen, _) = training.chosen()?;
     let report = Report {
-        title: format!("{}: {network}", config.data.problem.title()),
-        summary: summary(&config, &results).unwrap_or_default(),
-        facts: facts(folder, &config, &data, &results),
-        curves: curves(folder, &config, &models)?,
-        spectra: spectra(&models, &data)?,
-        choices: choices(folder)?,
-        steps: steps::read(folder.path()),
-        notes: notes(&config, &data),
+        title: training.title(),
+        summary: summary(training).unwrap_or_default(),
+        facts: facts(training),
+        curves: curves(training),
+        spectra: spectra(models, data)?,
+        choices: training.choices.iter().map(choice).collect(),
+        steps: training.steps.clone(),
+        depths: training.other_depths.clone(),
+        notes: notes(config, data),
         ..Report::default()
     };
-    match &data {
+    match data {
         Data::Functions { train, test } => {
-            let errors = errors(&config, &models, &results, train, test.as_ref())?;
-            let report = Report { errors, green: green(&config, deepest, train)?, ..report };
+            let errors = errors(training, train, test.as_ref())?;
+            let energies = energies_of(models, data, test.as_ref().unwrap_or(train))?;
+            let report = Report { errors, energies, green: green(config, chosen, train)?, ..report };
             // Without test samples those of the training are seen, and called so.
             let seen = test.as_ref().map_or(("Training", train), |test| ("Test", test));
             // In the plane a test sample is seen on finer grids too.
             let has_finer = test.as_ref().is_some_and(|test| is_square(test.domain()));
-            let finer = if has_finer { other_resolutions(&config) } else { Vec::new() };
+            let finer = if has_finer { other_resolutions(config) } else { Vec::new() };
             let finer = config.data.tests_at(&finer, &|_, _| {})?;
-            let (samples, spreads) = compare::samples(deepest, seen, &finer)?;
+            let (samples, spreads) = compare::samples(chosen, seen, &finer)?;
             Ok(Report { samples, spreads, ..report })
         }
-        Data::Images(splits) => of_images(report, &config, deepest, splits, &results),
+        Data::Images(splits) => of_images(report, training, chosen, splits),
     }
 }
 
-/// What the last depth reaches, in a sentence.
-fn summary(config: &RunConfig, results: &RunResults) -> Option<String> {
-    // Of a run with validation samples the best depth is its network, of others the last.
-    let error = |result: &&DepthResult| result.get("validation", "relative_l2").unwrap_or(f64::INFINITY);
-    let last = match config.train.keep {
-        Keep::Validation => results.depths.iter().min_by(|a, b| error(a).total_cmp(&error(b)))?,
-        _ => results.depths.last()?,
-    };
-    Some(if config.data.problem.is_images() {
-        let measure = last.measures.iter().find(|m| m.resolution == results.resolution)?;
+/// What the network reaches, in a sentence.
+pub(super) fn summary(training: &Training) -> Option<String> {
+    let (_, last) = training.chosen().ok()?;
+    Some(if matches!(training.data, Data::Images(_)) {
+        let measure = last.measures.iter().find(|m| m.resolution == training.resolution())?;
         let (wrong, size) = (rate(measure.value), size(measure.resolution));
         format!("Of the {} images of {size} pixels, {wrong} are taken for another class.", measure.split)
     } else {
@@ -115,7 +101,8 @@ fn summary(config: &RunConfig, results: &RunResults) -> Option<String> {
     })
 }
 
-fn facts(folder: &RunFolder, config: &RunConfig, data: &Data, results: &RunResults) -> Vec<(String, String)> {
+fn facts(training: &Training) -> Vec<(String, String)> {
+    let Training { name, config, data, .. } = training;
     let samples = match data {
         Data::Functions { train, test } => {
             let test = test.as_ref().map_or(0, Samples::count);
@@ -127,16 +114,17 @@ fn facts(folder: &RunFolder, config: &RunConfig, data: &Data, results: &RunResul
         }
         Data::Images(splits) => format!("{} of {} pixels to train", splits.train.count, size(splits.side)),
     };
-    let last = results.depths.last();
+    let last = training.results.last();
     let batch = config.train.batch.map_or("all samples".to_string(), |batch| batch.to_string());
     let functions = match data {
         Data::Functions { train, .. } if !is_plain(train) || config.model.fields.len() > 1 => functions(config, train),
         _ => String::new(),
     };
+    let parameters = training.models.last().map_or(0, |model| model.parameters().count());
     let facts = [
-        ("run", name(folder.path())),
+        ("run", name.clone()),
         ("network", config.model.title(last.map_or(1, |result| result.depth))),
-        ("parameters", results.parameters.to_string()),
+        ("parameters", parameters.to_string()),
         ("samples", samples),
         ("functions", functions),
         ("quadrature", config.model.quadrature.to_string()),
@@ -162,10 +150,10 @@ fn functions(config: &RunConfig, samples: &Samples) -> String {
 }
 
 /// The training error, which is the loss if that is a relative error, and the test error of each depth.
-fn curves(folder: &RunFolder, config: &RunConfig, models: &[Model]) -> Result<Vec<Curve>> {
-    let records = folder.metrics()?;
+pub(super) fn curves(training: &Training) -> Vec<Curve> {
+    let Training { config, models, records, .. } = training;
     let loss = if config.train.loss == LossKind::RelativeL2 { "relative_l2" } else { "loss" };
-    let error = if config.data.problem.is_images() { "error_rate" } else { "relative_l2" };
+    let error = if matches!(training.data, Data::Images(_)) { "error_rate" } else { "relative_l2" };
     let side = config.data.resolution;
     // Samples that are split off are followed where there are no others.
     let has_test = records.iter().any(|record| record.measure.split == "test");
@@ -185,7 +173,7 @@ fn curves(folder: &RunFolder, config: &RunConfig, models: &[Model]) -> Result<Ve
         let lines = [line(depth, true, "loss", loss), line(depth, false, error, error)];
         Curve { depth, lines: lines.into_iter().filter(|line| !line.points.is_empty()).collect() }
     };
-    Ok(models.iter().map(|model| curve(model.depth())).collect())
+    models.iter().map(|model| curve(model.depth())).collect()
 }
 
 /// Whether the samples have one output and all their functions are scalars.
@@ -256,15 +244,18 @@ fn spectra(models: &[Model], data: &Data) -> Result<Vec<Stability>> {
     models.iter().filter(has_one).map(of).collect()
 }
 
+/// The size of the state over the layers of each depth.
+fn energies_of(models: &[Model], data: &Data, samples: &Samples) -> Result<Vec<Energy>> {
+    let of = |model: &Model| Ok(Energy { depth: model.depth(), sizes: energies(model, samples)? });
+    let is_quick = |model: &&Model| unknowns(model.config(), data) <= QUICK_LIMIT;
+    let all: Vec<Energy> = models.iter().filter(is_quick).map(of).collect::<nkn::Result<_>>()?;
+    Ok(all.into_iter().filter(|energy| !energy.sizes.is_empty()).collect())
+}
+
 /// Every depth on the training samples and on the test samples at every resolution. Which of them are for validation is
 /// the training's own matter: those errors are the ones that it has written down.
-fn errors(
-    config: &RunConfig,
-    models: &[Model],
-    results: &RunResults,
-    train: &Samples,
-    test: Option<&Samples>,
-) -> Result<Errors> {
+fn errors(training: &Training, train: &Samples, test: Option<&Samples>) -> Result<Errors> {
+    let Training { config, models, results, .. } = training;
     let others = match test {
         Some(_) => config.data.tests_at(&other_resolutions(config), &|_, _| {})?,
         None => Vec::new(),
@@ -275,7 +266,7 @@ fn errors(
     let sets: Vec<_> = whole.into_iter().chain(tests).collect();
     let mut rows = Vec::new();
     for model in models {
-        let own = results.depths.iter().filter(|result| is_split && result.depth == model.depth());
+        let own = results.iter().filter(|result| is_split && result.depth == model.depth());
         let written = own.flat_map(|result| &result.measures).filter(|measure| measure.split != "test");
         rows.extend(written.map(|measure| row(model.depth(), measure.clone())));
         for &(split, samples) in &sets {
@@ -287,14 +278,12 @@ fn errors(
 }
 
 /// A measure with the training's quadrature.
-fn row(depth: usize, measure: Measure) -> ErrorRow {
+pub(super) fn row(depth: usize, measure: Measure) -> ErrorRow {
     ErrorRow { depth, quadrature: String::new(), measure }
 }
 
-fn choices(folder: &RunFolder) -> Result<Vec<Choice>> {
-    let record = Record::read(folder.path())?;
-    let own = record.into_iter().flat_map(|record| record.choices);
-    Ok(own.map(|choice| Choice { what: choice.what, chosen: choice.chosen, why: choice.why }).collect())
+fn choice(choice: &nkn::auto::Choice) -> Choice {
+    Choice { what: choice.what.clone(), chosen: choice.chosen.clone(), why: choice.why.clone() }
 }
 
 fn notes(config: &RunConfig, data: &Data) -> Vec<String> {
@@ -312,19 +301,16 @@ fn notes(config: &RunConfig, data: &Data) -> Vec<String> {
 }
 
 /// What a network on images has learned.
-fn of_images(
-    report: Report,
-    config: &RunConfig,
-    model: &Model,
-    splits: &ImageSplits,
-    results: &RunResults,
-) -> Result<Report> {
-    let first = splits.tests.first().context("there are no test images")?;
-    let answers = splits.tested_at.iter().map(|&side| answers(model, first, side, side == splits.side));
-    let rows = results.depths.iter().flat_map(|one| one.measures.iter().map(|measure| row(one.depth, measure.clone())));
+fn of_images(report: Report, training: &Training, model: &Model, splits: &ImageSplits) -> Result<Report> {
+    // Without test images those of the training are looked at, and called so.
+    let own = TestSet { name: "train", images: splits.train.clone() };
+    let first = splits.tests.first().unwrap_or(&own);
+    let answers = splits.tested_at.iter().map(|&side| answers(model, splits, first, side));
+    let rows =
+        training.results.iter().flat_map(|one| one.measures.iter().map(|measure| row(one.depth, measure.clone())));
     Ok(Report {
         errors: Errors { trained_at: splits.side, is_square: true, rows: rows.collect() },
-        classes: config.data.problem.classes().iter().map(|&name| name.to_owned()).collect(),
+        classes: training.config.data.problem.classes().iter().map(|&name| name.to_owned()).collect(),
         answers: answers.collect::<Result<_>>()?,
         stencils: stencils(model, splits.side)?,
         ..report
@@ -332,14 +318,15 @@ fn of_images(
 }
 
 /// What a network answers to images of a size, and its most confident mistakes as it saw them.
-fn answers(model: &Model, test: &TestSet, side: usize, is_training: bool) -> Result<Answers> {
+fn answers(model: &Model, splits: &ImageSplits, test: &TestSet, side: usize) -> Result<Answers> {
     let found = model.classify(&test.images, side, &Predicting::default())?;
-    let resampler = Resampler::new(test.images.side, side)?;
+    let resampler = Resampler::new(test.images.side, side, splits.resampling)?;
     let mistake = |answer: Mistake| {
         let values = test.images.values(&[answer.image], &resampler);
         mistakes::Mistake { pixels: pixels(&values, test.images.channels), answer }
     };
     let mistakes = most_confident(mistakes(&found, &test.images)).into_iter().map(mistake).collect();
+    let is_training = side == splits.side;
     Ok(Answers { is_training, measure: image_measure(test.name, side, &found, &test.images), mistakes })
 }
 

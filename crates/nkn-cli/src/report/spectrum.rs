@@ -105,12 +105,14 @@ fn table(spectra: &[Stability]) -> String {
         let reals = [found.smallest_real, found.largest_real, found.smallest_symmetric];
         [one.step].into_iter().chain(reals).chain([one.amplification()]).map(compact)
     };
+    let is_certified = spectra.iter().any(|one| one.certificate.is_some());
     html! {
         div.scroll { table.spectra {
             caption {
                 strong { "Stability in numbers." } " A layer is a stable step if no mode grows: largest "
                 i { "|1 − Δt λ| ≤ 1" } ". A positive smallest eigenvalue of the symmetric part says that the operator itself is \
-                dissipative, so that enough layers (last column) make the step stable."
+                dissipative, so that enough layers make the step stable (\"from depth\": for eigenvectors)."
+                @if is_certified { " Proven: from this depth on no state grows in a step, whatever it is." }
             }
             thead { tr {
                 @for name in ["depth L", "Δt", "smallest Re λ", "largest Re λ", "smallest λ of symmetric part"] {
@@ -119,6 +121,7 @@ fn table(spectra: &[Stability]) -> String {
                 th scope="col" { "largest " i { "|1 − Δt λ|" } }
                 th scope="col" { "stable step?" }
                 th scope="col" { "stable from depth" }
+                @if is_certified { th scope="col" { "proven from depth" } }
             } }
             tbody {
                 @for one in spectra {
@@ -127,6 +130,7 @@ fn table(spectra: &[Stability]) -> String {
                         @for number in numbers(one) { td { (number) } }
                         td { (stable(one.amplification())) }
                         td { @if let Some(depth) = one.stable_from { (depth) } @else { "none" } }
+                        @if is_certified { td { @if let Some(depth) = one.certified_from { (depth) } @else { "none" } } }
                     }
                 }
             }
@@ -171,7 +175,15 @@ pub mod tests {
             spectral_radius: largest_real,
             residual: 0.0,
         };
-        Stability { depth, step: 1.0 / depth as f64, spectrum, stable_from: Some(2) }
+        Stability {
+            depth,
+            step: 1.0 / depth as f64,
+            spectrum,
+            stable_from: Some(2),
+            certificate: None,
+            certified_from: None,
+            time: 1.0,
+        }
     }
 
     const THREE: [(f64, f64); 3] = [(0.1, 0.0), (3.0, 0.4), (3.0, -0.4)];

@@ -5,6 +5,7 @@ use super::samples::tests::{spiral, wave};
 use super::spectrum::tests::stability;
 use super::stencils::tests::stencil;
 use super::*;
+use nkn::model::Depth;
 use nkn::train::Measure;
 
 /// Checks that tags are balanced, attributes quoted and ampersands escaped.
@@ -68,6 +69,10 @@ fn complete() -> Report {
         classes: pets(),
         answers: vec![answers()],
         stencils: vec![("A kernel".into(), stencil())],
+        depths: [1, 2]
+            .map(|l| depths::DepthError { trained: 1, depth: Depth::Layers(l), resolution: 50, value: 0.1 })
+            .into(),
+        energies: vec![energy::Energy { depth: 1, sizes: vec![1.0, 0.5] }],
         spectra: vec![stability(1, &[(0.1, 0.0)])],
         growth: vec![growth::Growth {
             quantity: "nodes".into(),
@@ -85,7 +90,15 @@ fn a_complete_page_is_well_formed_ordered_and_needs_nothing_else() {
     assert_well_formed(&page);
     let headings = ["Errors", "Training", "Errors of the samples", "Samples", "Fields", "Green's function"];
     let headings = headings.into_iter().chain(["Confusions", "Mistakes"]);
-    let headings = headings.chain(["Learned kernels", "Spectrum and stability", "Growth", "Choices", "Notes"]);
+    let headings = headings.chain([
+        "Learned kernels",
+        "Other depths",
+        "Energy",
+        "Spectrum and stability",
+        "Growth",
+        "Choices",
+        "Notes",
+    ]);
     let places: Vec<_> = headings.map(|h| page.find(&format!("<h2>{h}</h2>")).expect(h)).collect();
     assert!(places.is_sorted(), "{places:?}");
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<dt>parameters</dt><dd>67,016</dd>"));

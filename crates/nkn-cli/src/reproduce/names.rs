@@ -6,6 +6,9 @@ pub const QUOTED: &str = "multiscale-cnn-haber";
 /// Models that were trained from random weights at every depth, to compare: they are no row of the paper's tables.
 pub const RANDOM: &str = "-random";
 
+/// NKN with fewer features and a smaller kernel network than the paper's: a row of its own beside the paper's NKN.
+pub const SMALL: &str = "nkn-small";
+
 /// A model without its radius: its kind.
 pub fn kind(model: &str) -> &str {
     radius(model).map_or(model, |(kind, _)| kind)
@@ -18,8 +21,9 @@ fn radius(model: &str) -> Option<(&str, usize)> {
 }
 
 /// Kinds, their names, and the CSS classes that set their colours; style.css holds these.
-const KINDS: [(&str, &str, &str); 8] = [
+const KINDS: [(&str, &str, &str); 9] = [
     ("nkn", "NKN", "nkn"),
+    (SMALL, "NKN, small", "nkn"),
     ("gkn", "GKN", "gkn"),
     ("fno", "FNO", "fno"),
     ("nnn", "NNN", "nnn"),
@@ -61,10 +65,12 @@ pub fn network(model: &str, depth: Option<usize>) -> String {
 /// The shape of a model's markers, so that they differ without colour too; networks of one kind differ by their radius.
 pub fn shape(model: &str) -> usize {
     match (class(model), radius(model)) {
+        _ if model == SMALL => 4,
         ("nkn", Some((_, 2))) => 4,
         ("nkn", Some((_, 4))) => 6,
         ("nkn", _) => 0,
         ("gkn" | "nnn", _) => 1,
+
         ("fno" | "cnn", _) => 3,
         _ => 2,
     }

@@ -17,7 +17,7 @@ pub struct Plan {
     jobs: usize,
     /// Trainings that are not finished, and about how many seconds they take.
     open: Vec<(Training, f64)>,
-    samples: BTreeMap<usize, Data>,
+    samples: BTreeMap<String, Data>,
 }
 
 impl Plan {
@@ -56,7 +56,9 @@ impl Plan {
 
     /// The open trainings and what they would take, a line each.
     pub fn lines(&self) -> String {
-        let line = |(open, seconds): &(Training, f64)| format!("{}: about {}\n", open.job.name(), in_words(*seconds));
+        let line = |(open, seconds): &(Training, f64)| {
+            format!("{}: {}, about {}\n", open.job.name(), open.size_in_words(), in_words(*seconds))
+        };
         self.open.iter().map(line).collect()
     }
 
@@ -75,7 +77,7 @@ impl Plan {
             let (number, count, name) = (index + 1, self.open.len(), training.job.name());
             eprintln!("training {number} of {count}: {name}; about {} left in all", in_words(left));
             let started = Instant::now();
-            let outcome = training.run(global, &self.samples[&training.samples()], &is_over)?;
+            let outcome = training.run(global, request, &self.samples[&training.samples()], &is_over)?;
             spent += started.elapsed().as_secs_f64();
             planned += seconds;
             if outcome == Outcome::Interrupted {

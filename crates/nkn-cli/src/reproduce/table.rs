@@ -1,7 +1,7 @@
 //! From rows to tables: our numbers under the keys of the paper's, arranged as in the paper.
 
 use super::cell::{Cell, Unit};
-use super::names::{QUOTED, RANDOM, details, kind_name, network};
+use super::names::{QUOTED, RANDOM, SMALL, details, kind_name, network};
 use super::paper::{self, Published};
 use super::problem::{Problem, Task};
 use super::row::{Data, Key, Row};
@@ -26,7 +26,7 @@ pub fn errors(problem: &Problem, rows: &[Row]) -> Cells {
     let keys: BTreeSet<&Key> = ours.keys().copied().chain(printed).collect();
     let cell = |key: &Key| Cell {
         ours: ours.get(key).map(|seeds| seeds.values().copied().collect()).unwrap_or_default(),
-        paper: paper::published(key),
+        paper: paper::published(&Key { model: key.model.replace(SMALL, "nkn"), ..key.clone() }),
         tao: paper::published(&Key { metric: "error_rate_tao".into(), ..key.clone() }).map(|tao| tao.mean),
         unit: problem.task.unit(),
         collapse: (problem.collapse)(key),
@@ -47,7 +47,8 @@ pub fn costs(problem: &Problem, rows: &[Row]) -> Cells {
                 |(seed, value): (&u64, &f64)| home.get(seed).filter(|&&error| error > 0.0).map(|error| value / error);
             cross.iter().filter_map(ratio).collect::<Vec<f64>>()
         });
-        let paper = cell.paper.zip(paper::published(&home)).map(|(cross, home)| cross.mean / home.mean);
+        let paper =
+            cell.paper.zip(errors.get(&home).and_then(|home| home.paper)).map(|(cross, home)| cross.mean / home.mean);
         let paper = paper.filter(|ratio| !ratio.is_nan()).map(|mean| Published { mean, deviation: None });
         let ours = pairs.unwrap_or_default();
         let cell = Cell { ours, paper, tao: None, unit: Unit::Factor, collapse: f64::INFINITY, ..cell.clone() };

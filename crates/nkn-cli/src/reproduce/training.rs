@@ -11,7 +11,7 @@ use crate::report::samples::Comparison;
 use anyhow::{Context, Result, bail};
 use nkn::analysis::{Elliptic, Stability};
 use nkn::io::write_atomically;
-use nkn::model::Predicting;
+use nkn::model::{Model, Parameters, Predicting};
 use nkn::run::{Data, Existing, Problem, RunConfig, RunFolder, estimate};
 use nkn::train::Outcome;
 use std::path::PathBuf;
@@ -36,8 +36,35 @@ impl Training {
     }
 
     /// What decides which samples are loaded: trainings for which it is the same share them.
-    pub fn samples(&self) -> usize {
-        self.config.data.resolution.unwrap_or(self.config.data.points)
+    pub fn samples(&self) -> String {
+        format!("{:?}", self.config.data)
+    }
+
+    /// Its depths and steps, as in "depths 1 to 16, 1900 epochs".
+    pub fn size_in_words(&self) -> String {
+        let train = &self.config.train;
+        let epochs: usize = (0..train.depths.len()).map(|rung| train.epochs.at(rung)).sum();
+        match train.depths.as_slice() {
+            [first, .., last] => format!("depths {first} to {last}, {epochs} epochs"),
+            _ if self.job.depths.is_empty() => format!("{epochs} epochs"),
+            depths => format!("depth {}, {epochs} epochs", depths[0]),
+        }
+    }
+
+    /// The weights that it begins with, if they are those of a coarser grid.
+    fn initial(&self, request: &Request) -> Result<Option<Parameters>> {
+        let (Some(coarse), &[depth]) = (self.job.coarse(), self.job.depths.as_slice()) else { return Ok(None) };
+        let folder = coarse.folder(request);
+        let model = RunFolder::open(&folder).and_then(|run| run.model_at(depth)).with_context(|| {
+            let (coarse, fine) = (coarse.trained_at, self.job.trained_at);
+            let hint = format!("train on the coarse grid first: --trained-at {coarse},{fine}");
+            format!(
+                "{}: {} begins with its weights at depth {depth}\n  hint: {hint}",
+                folder.display(),
+                self.job.name()
+            )
+        })?;
+        Ok(Some(model.parameters().clone()))
     }
 
     /// What a training may take, in words; nothing where it differs between the models.
@@ -99,7 +126,8 @@ impl Training {
     }
 
     /// Trains, from the start or from the checkpoint.
-    pub fn run(&self, global: &Global, data: &Data, is_over: &dyn Fn() -> bool) -> Result<Outcome> {
+    pub fn run(&self, global: &Global, request: &Request, data: &Data, is_over: &dyn Fn() -> bool) -> Result<Outcome> {
+        let initial = self.initial(request)?;
         let config = self.config.clone().resolve(data)?;
         let run = match RunFolder::open(&self.folder).and_then(|run| run.config()) {
             Ok(old) => {
@@ -109,7 +137,7 @@ impl Training {
             Err(_) => RunFolder::create(&self.folder, &config, Existing::Refuse)?,
         };
         let mut progress = Progress::new(global);
-        let outcome = run.train(data, None, global.device, is_over, &mut |event| progress.show(event));
+        let outcome = run.train(data, initial, global.device, is_over, &mut |event| progress.show(event));
         progress.finish();
         match outcome {
             Err(error @ nkn::Error::NotFinite { .. }) => self.diverged(&run.depths(), &error.to_string()),
@@ -145,6 +173,9 @@ impl Training {
         }
         let (run, mut known) = (RunFolder::open(&self.folder)?, self.tested()?);
         let config = run.config()?;
+        if config.data.problem == Problem::Darcy && config.model.uses_kernel() {
+            self.find_spectra(&run, &mut known)?;
+        }
         for &tested_at in tests.iter().filter(|&&tested_at| tested_at != job.trained_at) {
             let row = |depth, error| job.row(Some(depth), ("test", tested_at), ("relative_l2", error));
             let is_known = |depth: &usize| known.iter().any(|known| known.key == row(*depth, 0.0).key);
@@ -167,6 +198,36 @@ impl Training {
         Ok(())
     }
 
+    /// The ends of the spectra of the finished depths where they are missing: on a plane they take a Krylov method and some
+    /// minutes, so they are kept with the tests.
+    fn find_spectra(&self, run: &RunFolder, known: &mut Vec<Row>) -> Result<()> {
+        let is_known = |known: &[Row], depth| {
+            known.iter().any(|row| row.key.depth == Some(depth) && row.key.metric == "amplification")
+        };
+        for depth in run.depths().into_iter().filter(|&depth| !is_known(known, depth)).collect::<Vec<_>>() {
+            if should_stop() {
+                return Ok(());
+            }
+            eprintln!("eigenvalues of {} at depth {depth}", self.job.name());
+            let numbers = self.spectrum(&run.model_at(depth)?)?;
+            known.extend(numbers.map(|number| self.job.row(Some(depth), ("train", self.job.trained_at), number)));
+            write_atomically(&self.folder.join("cells.csv"), to_csv(known).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// What a spectrum is summed up with, on the first training sample.
+    fn spectrum(&self, model: &Model) -> Result<[(&'static str, f64); 4]> {
+        let data = self.config.data.load()?;
+        let found = Stability::of(model, &Elliptic::new(model, data.functions("a spectrum")?.0)?)?;
+        Ok([
+            ("eigenvalue_smallest", found.spectrum.smallest_real),
+            ("eigenvalue_largest", found.spectrum.largest_real),
+            ("amplification", found.amplification()),
+            ("eigenvalue_symmetric", found.spectrum.smallest_symmetric),
+        ])
+    }
+
     /// All its numbers: errors, sizes, times, eigenvalues. Depths at which it has diverged have infinite errors.
     pub fn rows(&self, tests: &[usize]) -> Result<Vec<Row>> {
         let (job, config, home) = (&self.job, &self.config, self.job.trained_at);
@@ -186,14 +247,7 @@ impl Training {
                 ("parameters", model.parameters().count() as f64),
             ];
             if config.data.problem == Problem::Poisson && config.model.uses_kernel() {
-                let data = config.data.load()?;
-                let found = Stability::of(&model, &Elliptic::new(&model, data.functions("a spectrum")?.0)?)?;
-                numbers.extend([
-                    ("eigenvalue_smallest", found.spectrum.smallest_real),
-                    ("eigenvalue_largest", found.spectrum.largest_real),
-                    ("amplification", found.amplification()),
-                    ("eigenvalue_symmetric", found.spectrum.smallest_symmetric),
-                ]);
+                numbers.extend(self.spectrum(&model)?);
             }
             rows.extend(numbers.into_iter().map(|number| job.row(depth, ("train", home), number)));
         }

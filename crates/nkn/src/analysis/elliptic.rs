@@ -5,8 +5,9 @@ use crate::Result;
 use crate::device::Device;
 use crate::error::ensure;
 use crate::field::Samples;
+use crate::kernel::affine;
 use crate::linalg::vectorised;
-use crate::model::function::{kernel_blocks, no_kernel};
+use crate::model::function::{kernel_blocks, kernel_skewness, no_kernel};
 use crate::model::nkn::pixels::pixel_blocks;
 use crate::model::{Batch, BatchOptions, Kind, Model};
 use crate::operator::Plan;
@@ -16,6 +17,9 @@ use burn::tensor::DType;
 ///
 /// For NKN this is R - L_k, with dt = T / L. For GKN it is 1 - (R + A_k), with dt = 1. All eigenvalues with positive real part
 /// mean that the equation is stable; that all |1 - dt λ| are at most 1, that the steps are.
+///
+/// Of a dissipative network, whose nodes have a measure m, it acts on √m h: that changes no eigenvalue, and the norm
+/// that m weighs is the plain one.
 pub struct Elliptic {
     width: usize,
     /// Entry (x, y) of A: target, source, the block times its weight.
@@ -24,6 +28,8 @@ pub struct Elliptic {
     /// What acts on h(x) itself, nodes x d².
     diagonal: Vec<f64>,
     step: f64,
+    /// Of a dissipative network: m, and a bound of |Ω|.
+    dissipative: Option<(Vec<f64>, f64)>,
 }
 
 impl Elliptic {
@@ -36,7 +42,11 @@ impl Elliptic {
         let tensors = model.parameters.tensors(&device, DType::F64);
         let (blocks, reaction) = kernel_blocks(&model.config, &tensors, &batch)?;
         let plan = &batch.kernel().ok_or_else(|| no_kernel(model.config.kind))?.plan;
-        Ok(Self::assemble(model, plan, &blocks, &reaction))
+        let operator = Self::assemble(model, plan, &blocks, &reaction);
+        match plan.measure() {
+            Some(measure) => Ok(operator.weighted(measure, kernel_skewness(&model.config, &tensors, &batch)?)),
+            None => Ok(operator),
+        }
     }
 
     /// The operator of a model on images with so many pixels along a side. A residual network has one in each step of its nonlocal block.
@@ -72,7 +82,65 @@ impl Elliptic {
         }
         let step = if is_graph_kernel { 1.0 } else { model.config.time / model.depth as f64 };
         let edges = edges.iter().map(|&(x, y, _)| (x, y)).collect();
-        Self { width: d, edges, blocks: scaled, diagonal, step }
+        Self { width: d, edges, blocks: scaled, diagonal, step, dissipative: None }
+    }
+
+    /// The same for √m h.
+    fn weighted(mut self, measure: &[f64], skewness: f64) -> Self {
+        let size = self.width * self.width;
+        for (block, &(x, y)) in self.blocks.chunks_exact_mut(size).zip(&self.edges) {
+            let factor = (measure[x as usize] / measure[y as usize]).sqrt();
+            block.iter_mut().for_each(|value| *value *= factor);
+        }
+        self.dissipative = Some((measure.to_vec(), skewness));
+        self
+    }
+
+    /// What the lift makes of the first of the samples, as the operator wants it.
+    pub(super) fn initial(&self, model: &Model, samples: &Samples) -> Result<Vec<f64>> {
+        let device = Device::Cpu.burn();
+        let options = BatchOptions { dtype: DType::F64, ..BatchOptions::new(model.depth, &device) };
+        let batch = Batch::new(&model.config, &model.normalisers, &samples.select(&[0]), &options)?;
+        let lift = model.parameters.tensors(&device, DType::F64).get("lift");
+        let state = affine(batch.lift_inputs, lift, self.width).into_data().iter::<f64>().collect::<Vec<f64>>();
+        let weights = self.weights();
+        Ok(state.iter().enumerate().map(|(i, h)| h * weights[i / self.width].sqrt()).collect())
+    }
+
+    /// A bound of |Ω| of a dissipative network.
+    pub fn skewness(&self) -> Option<f64> {
+        self.dissipative.as_ref().map(|(_, skewness)| *skewness)
+    }
+
+    /// The measure of the nodes; ones where there is none.
+    pub fn weights(&self) -> Vec<f64> {
+        let nodes = self.diagonal.len() / (self.width * self.width);
+        self.dissipative.as_ref().map_or_else(|| vec![1.0; nodes], |(measure, _)| measure.clone())
+    }
+
+    /// y = (E + Eᵀ) x / 2.
+    pub(super) fn apply_symmetric(&self, x: &[f64], y: &mut [f64]) {
+        y.fill(0.0);
+        self.multiply(x, y, false);
+        self.multiply(x, y, true);
+        y.iter_mut().for_each(|value| *value *= 0.5);
+    }
+
+    /// The largest mean of the sums of a row and its column, without signs: no eigenvalue of the symmetric part is
+    /// larger.
+    pub(super) fn row_sums(&self) -> f64 {
+        let d = self.width;
+        let mut sums = vec![0.0; self.size()];
+        let mut add = |block: &[f64], x: usize, y: usize| {
+            for (entry, value) in block.iter().enumerate() {
+                sums[x * d + entry / d] += 0.5 * value.abs();
+                sums[y * d + entry % d] += 0.5 * value.abs();
+            }
+        };
+        self.diagonal.chunks_exact(d * d).enumerate().for_each(|(x, block)| add(block, x, x));
+        let edges = self.edges.iter().zip(self.blocks.chunks_exact(d * d));
+        edges.for_each(|(&(x, y), block)| add(block, x as usize, y as usize));
+        sums.into_iter().fold(0.0, f64::max)
     }
 
     /// dt.
@@ -146,18 +214,23 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::analysis::effective_green;
-    use crate::model::{ModelConfig, Normalisers, Parameters, Predicting, Space};
+    use crate::model::{Guarantee, ModelConfig, Normalisers, Parameters, Predicting, Space};
     use crate::problem::poisson::generate;
     use crate::seed::Seed;
 
     /// A network of one layer without activation whose lift and projection are the identity on f.
     fn transparent(kind: Kind) -> (Model, Samples) {
+        of_stability(kind, Guarantee::Free)
+    }
+
+    fn of_stability(kind: Kind, stability: Guarantee) -> (Model, Samples) {
         let samples = generate(Seed::new(0), 0, 1, 13).unwrap();
         let config = ModelConfig {
             kind,
             kernel: vec![7, 5],
             reaction: vec![4],
             time: 0.7,
+            stability,
             activate_last: false,
             fields: vec!["f".into()],
             ..ModelConfig::default()
@@ -173,17 +246,21 @@ mod tests {
 
     #[test]
     fn a_layer_is_a_step_with_the_elliptic_operator() {
-        for kind in [Kind::Nkn, Kind::Gkn] {
-            let (model, samples) = transparent(kind);
+        let networks =
+            [(Kind::Nkn, Guarantee::Free), (Kind::Nkn, Guarantee::Dissipative), (Kind::Gkn, Guarantee::Free)];
+        for (kind, stability) in networks {
+            let (model, samples) = of_stability(kind, stability);
             let operator = Elliptic::new(&model, &samples).unwrap();
+            let root: Vec<f64> = operator.weights().into_iter().map(f64::sqrt).collect();
             let how = Predicting { double: true, ..Predicting::default() };
             let layer = model.predict_functions(&samples, &how).unwrap();
             let h = &samples.field("f").unwrap().values;
+            let weighted: Vec<f64> = h.iter().zip(&root).map(|(h, root)| root * h).collect();
             let mut product = vec![0.0; h.len()];
-            operator.apply(h, &mut product);
+            operator.apply(&weighted, &mut product);
             for i in 0..h.len() {
-                let expected = h[i] - operator.step() * (product[i] - 0.25);
-                assert!((layer[i] - expected).abs() < 1e-9 * expected.abs().max(1.0), "{kind} at {i}");
+                let expected = h[i] - operator.step() * (product[i] / root[i] - 0.25);
+                assert!((layer[i] - expected).abs() < 1e-9 * expected.abs().max(1.0), "{kind} {stability} at {i}");
             }
         }
     }

@@ -4,7 +4,7 @@ use super::choice::Choice;
 use super::record::{Record, Wanted};
 use super::session::Session;
 use crate::field::Samples;
-use crate::model::Model;
+use crate::model::{Model, ModelConfig, Space, check_samples};
 use crate::run::{DataConfig, Problem};
 use crate::train::Event;
 use crate::{Device, Error, Result};
@@ -148,6 +148,12 @@ impl Auto {
         }
         train.outputs_named(&[])?;
         super::search::validation_samples(train.count())?;
+        if let Some(test) = test {
+            let mut usual = ModelConfig::default();
+            usual.resolve(train)?;
+            let space = Space::Functions { dim: train.domain().dim() };
+            check_samples(&usual, &space, test).map_err(|error| error.of("the test samples"))?;
+        }
         let temporary = Temporary::new();
         let root = folder.as_ref().map_or(temporary.0.as_path(), |(path, _)| path);
         let old = match &folder {
@@ -189,7 +195,7 @@ fn refuse_occupied(root: &Path) -> Result<()> {
     let is_own = |entry: &std::fs::DirEntry| entry.file_name() != "fit.json.tmp";
     if root.exists() && std::fs::read_dir(root).map_err(Error::io(root, "read"))?.flatten().any(|entry| is_own(&entry))
     {
-        let hint = "continue it with --resume, replace it with --force, or choose another place with --out";
+        let hint = "continue it with --resume (from Python resume=True), replace it with --force, or choose another place with --out";
         return Err(Error::file(root, "exists already", hint));
     }
     Ok(())

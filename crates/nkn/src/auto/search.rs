@@ -89,6 +89,8 @@ impl Session<'_> {
         let mut found = Vec::new();
         for &kind in &kinds {
             let mut design = design(kind, &facts, validation, self.record.seed);
+            // What is tried must already know the outputs and their components.
+            design.model.resolve(self.train)?;
             self.try_fields(&facts, &mut design)?;
             let (wanted, why) = match &symmetry {
                 Some(decided) => Clone::clone(decided),
@@ -108,8 +110,7 @@ impl Session<'_> {
         let share = (self.seconds() - self.record.searched).max(0.0) / kinds.len() as f64;
         for (design, price) in found {
             let steps_per_epoch = steps_per_epoch(self.train, &design.train);
-            let mut config = RunConfig { data: self.record.data.clone(), model: design.model, train: design.train };
-            config.model.resolve(self.train)?;
+            let config = RunConfig { data: self.record.data.clone(), model: design.model, train: design.train };
             let mut candidate = Candidate {
                 kind: config.model.kind,
                 config,

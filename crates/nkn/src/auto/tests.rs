@@ -1,12 +1,12 @@
 use super::search::{description, kinds, validation_samples};
 use super::*;
 use crate::domain::{Grid, PointCloud};
-use crate::field::Samples;
+use crate::field::{Samples, Values};
 use crate::problem::{darcy, poisson};
 use crate::run::{Data, DataConfig, Existing, Problem, RunFolder};
 use crate::seed::Seed;
 use crate::train::{Keep, Outcome};
-use crate::{Device, Error};
+use crate::{Device, Error, Nkn};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -97,6 +97,32 @@ fn scattered_points_and_every_kind() {
     assert!(message.contains("fno, which needs a grid"), "{message}");
 }
 
+/// An output with components, under a name of its own: what is tried out must know them too.
+#[test]
+fn vectors_are_fitted() {
+    let values: Vec<f64> = (0..12 * 9).map(|i| ((i * 7919 % 1009) as f64 / 1009.0) - 0.5).collect();
+    let pairs: Vec<f64> = values.iter().flat_map(|f| [f * f + 0.5, 1.0 - f]).collect();
+    let samples = Samples::on(Grid::unit(&[9]).unwrap()).input("f", values).unwrap();
+    let samples = samples.output("v", crate::field::Values::vectors(2, pairs)).unwrap();
+    let fitted = Auto::new().minutes(0.02).kind(Wanted::Nkn).fit(&samples).unwrap();
+    assert_eq!(fitted.model.predict(&samples).unwrap().len(), 2 * 12 * 9);
+}
+
+#[test]
+fn vectors_under_any_name() {
+    let coordinates: Vec<f64> = (0..60).map(|i| (i * 37 % 61) as f64 / 61.0).collect();
+    let force: Vec<f64> = (0..12 * 30).map(|i| (i as f64).sin()).collect();
+    let displacement: Vec<f64> = force.iter().flat_map(|f| [f + 1.0, f * f]).collect();
+    let cloud = PointCloud::new(2, coordinates, 1.0).unwrap();
+    let on_points = Samples::on(cloud).input("force", force).unwrap();
+    let on_points = on_points.output("d", Values::vectors(2, displacement)).unwrap();
+    for (samples, numbers) in [(on_points, 12 * 30 * 2), (with_components(2, 3), 8 * 9 * 3)] {
+        let fitted = Auto::new().minutes(0.02).fit(&samples).unwrap();
+        assert_eq!(fitted.model.predict(&samples).unwrap().len(), numbers);
+        assert!(fitted.validation.is_finite());
+    }
+}
+
 #[test]
 fn samples_that_cannot_be_fitted() {
     for count in [1, 5] {
@@ -134,4 +160,29 @@ fn darcy_flow_is_seen_as_it_is() {
     assert_eq!(super::symmetric::is_symmetric(&samples, &[], Seed::new(0)).unwrap(), Some(false));
     let (kinds, _) = kinds(Wanted::Auto, &facts).unwrap();
     assert_eq!(kinds.len(), 2);
+}
+
+/// Samples of the function with so many components of the input and of the output.
+fn with_components(input: usize, output: usize) -> Samples {
+    let values = |components: usize| {
+        Values::vectors(components, (0..8 * 9 * components).map(|i| 1.0 + (i as f64).sin()).collect::<Vec<f64>>())
+    };
+    let samples = Samples::on(Grid::unit(&[9]).unwrap()).input("f", values(input)).unwrap();
+    samples.output("u", values(output)).unwrap()
+}
+
+#[test]
+fn test_samples_with_other_components_are_refused_before_the_work() {
+    let train = with_components(1, 2);
+    for (test, words) in [
+        (with_components(1, 1), "the test samples: components of \"u\": expected 2, got 1"),
+        (with_components(3, 2), "the test samples: components of \"f\": expected 1, got 3"),
+    ] {
+        let by_hand = Nkn::new().width(2).kernel([4]).epochs(1).fit_tested(&train, &test).unwrap_err();
+        // Ten minutes by default: it must not begin.
+        let by_itself = Auto::new().fit_tested(&train, &test).unwrap_err();
+        for error in [by_hand, by_itself] {
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
 }

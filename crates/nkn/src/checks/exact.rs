@@ -5,7 +5,7 @@
 use crate::domain::{Domain, Extent, Grid, Quadrature, connect};
 use crate::field::{Samples, mean, relative_l2};
 use crate::kernel::RowTable;
-use crate::operator::{Equation, Order, Plan, Purpose, Update, evolve};
+use crate::operator::{Equation, Integrator, Order, Plan, Purpose, Update, evolve};
 use crate::problem::poisson::{generate, green};
 use crate::seed::Seed;
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -28,6 +28,8 @@ fn exact_network(samples: &Samples) -> Vec<f64> {
         rectified: false,
         training: false,
         nodes_first: false,
+        integrator: Integrator::Euler,
+        tolerance: None,
         budget: f64::INFINITY,
     };
     let update = Update::DiffusionReaction { step: 1.0 };

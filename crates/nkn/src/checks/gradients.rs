@@ -6,8 +6,8 @@ use crate::field::{Field, NormaliserKind, Samples, Values};
 use crate::model::batch::{KernelLayers, Layers, lift_inputs};
 use crate::model::function::forward;
 use crate::model::parameters::{Group, ParameterTensors};
-use crate::model::{Batch, BatchOptions, Geometry, Kind, ModelConfig, Normalisers, Parameters, Space};
-use crate::operator::Order;
+use crate::model::{Batch, BatchOptions, Geometry, Guarantee, Kind, ModelConfig, Normalisers, Parameters, Space};
+use crate::operator::{Integrator, Order};
 use crate::seed::{Seed, uniform};
 use crate::task::{Outputs, loss};
 use crate::train::LossKind;
@@ -260,6 +260,59 @@ fn every_case(mut check: impl FnMut(Case, Quadrature)) {
             for quadrature in QUADRATURES {
                 for depth in DEPTHS {
                     check(Case::new(kind, sees, quadrature, depth), quadrature);
+                }
+            }
+        }
+    }
+}
+
+/// Dissipative networks with every rule, order and engine; kernels that see b and that do not.
+#[test]
+fn gradients_of_dissipative_networks() {
+    for sees in [false, true] {
+        let orders = if sees { vec![Order::Blocks] } else { vec![Order::Dense, Order::Shared, Order::Blocks] };
+        for quadrature in QUADRATURES {
+            for order in &orders {
+                for width in [1, 3] {
+                    let mut case = Case { order: Some(*order), ..Case::new(Kind::Nkn, sees, quadrature, 3) };
+                    case.config.stability = Guarantee::Dissipative;
+                    case.config.width = width;
+                    check_parameters(&case, quadrature);
+                    check_input(&case, quadrature);
+                    compare_with_plain(&case, quadrature);
+                }
+            }
+        }
+    }
+    // Clouds of their own, side by side, with neighbours by their number.
+    let mut case = Case::new(Kind::Nkn, true, Quadrature::Mean, 3);
+    case.config.stability = Guarantee::Dissipative;
+    case.config.normalise_output = NormaliserKind::Scalar;
+    (case.config.radius, case.config.neighbours) = (None, Some(3));
+    let case = with_vectors(case, on_clouds());
+    check_parameters(&case, Quadrature::Mean);
+    check_input(&case, Quadrature::Mean);
+    compare_with_plain(&case, Quadrature::Mean);
+}
+
+/// Every integrator, free and dissipative, in each of its orders.
+#[test]
+fn gradients_of_integrators() {
+    for integrator in [Integrator::Heun, Integrator::Rk4, Integrator::Implicit, Integrator::Exponential] {
+        for stability in [Guarantee::Free, Guarantee::Dissipative] {
+            for (sees, order) in [(false, Order::Dense), (false, Order::Blocks), (true, Order::Blocks)] {
+                let mut case = Case { order: Some(order), ..Case::new(Kind::Nkn, sees, Quadrature::Overlap, 2) };
+                (case.config.integrator, case.config.stability) = (integrator, stability);
+                check_parameters(&case, Quadrature::Overlap);
+                check_input(&case, Quadrature::Overlap);
+                // The solver of the implicit rule is fused alone, and the plain one says so.
+                if integrator == Integrator::Implicit {
+                    let batch = case.batch(Quadrature::Overlap, false, DType::F32);
+                    let parameters = tensors(&case.parameters(), &Device::flex(), DType::F32);
+                    let message = forward(&case.config, &parameters, &batch, Engine::Portable).unwrap_err().to_string();
+                    assert!(message.contains("the device cpu"), "{message}");
+                } else {
+                    compare_with_plain(&case, Quadrature::Overlap);
                 }
             }
         }

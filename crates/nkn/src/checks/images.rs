@@ -3,6 +3,7 @@
 use crate::convolution::{Convolution, Normalisation, Statistics, normalise};
 use crate::domain::Quadrature;
 use crate::engine::Engine;
+use crate::field::images::Resampling;
 use crate::model::affinity::nonlocal;
 use crate::model::image::{Averages, Network, Norms, Pass};
 use crate::model::layers::{Activation, activate, flatten, lift};
@@ -202,9 +203,12 @@ fn maps_between_resolutions() {
     for (from, map) in [
         (6, PixelMap::average(6, 3)),
         (4, PixelMap::average(4, 6)),
-        (4, PixelMap::bilinear(4, 7)),
-        (3, PixelMap::multiscale(3, 6).unwrap()),
-        (8, PixelMap::multiscale(8, 2).unwrap()),
+        (4, PixelMap::bilinear(4, 7, Resampling::Centred)),
+        (4, PixelMap::bilinear(4, 7, Resampling::Aligned)),
+        (3, PixelMap::multiscale(3, 6, Resampling::Centred).unwrap()),
+        (3, PixelMap::multiscale(3, 6, Resampling::Aligned).unwrap()),
+        (8, PixelMap::multiscale(8, 2, Resampling::Centred).unwrap()),
+        (8, PixelMap::multiscale(8, 2, Resampling::Aligned).unwrap()),
     ] {
         let data = [values(from * from * samples * channels, 0)];
         let apply = |t: &[Tensor<1>], engine| map.apply(t[0].clone().reshape([from * from, samples, channels]), engine);
@@ -303,7 +307,12 @@ fn network_of_depth(kind: Kind, block: Block, depth: usize) -> Network {
         head: 6,
         ..ModelConfig::images()
     };
-    Network::new(config, ImageShape { side: 6, channels: 2, extent: 6.0, classes: 3 }, depth).unwrap()
+    Network::new(
+        config,
+        ImageShape { side: 6, channels: 2, extent: 6.0, classes: 3, resampling: Default::default() },
+        depth,
+    )
+    .unwrap()
 }
 
 fn random(network: &Network, seed: u64) -> Parameters {
@@ -406,7 +415,12 @@ fn the_kernel_network_does_not_depend_on_the_resolution() {
     };
     let wide = |kind| {
         let config = ModelConfig { kind, reference: 6, ..ModelConfig::images() };
-        Network::new(config, ImageShape { side: 24, channels: 2, extent: 24.0, classes: 3 }, 2).unwrap()
+        Network::new(
+            config,
+            ImageShape { side: 24, channels: 2, extent: 24.0, classes: 3, resampling: Default::default() },
+            2,
+        )
+        .unwrap()
     };
     let nkn = wide(Kind::Nkn);
     let cnn = wide(Kind::Cnn);
@@ -417,8 +431,8 @@ fn the_kernel_network_does_not_depend_on_the_resolution() {
 
 #[test]
 fn parameter_counts() {
-    let mnist = ImageShape { side: 28, channels: 1, extent: 28.0, classes: 10 };
-    let cifar = ImageShape { side: 32, channels: 3, extent: 32.0, classes: 10 };
+    let mnist = ImageShape { side: 28, channels: 1, extent: 28.0, classes: 10, resampling: Default::default() };
+    let cifar = ImageShape { side: 32, channels: 3, extent: 32.0, classes: 10, resampling: Default::default() };
     let count =
         |config: &ModelConfig, shape, depth| Parameters::layout(config, &Space::Images(shape), depth).unwrap().count();
     // lift 64, kernel 160 + 1056 + 8448, reaction 96 + 1056 + 8448, source 16, project 272, head 3136 x 128 + 128 + 1290.

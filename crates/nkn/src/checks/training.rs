@@ -188,6 +188,24 @@ fn an_interrupted_training_continues_to_the_bit() {
     }
 }
 
+/// Stopped before the mean of the last steps begins, within it, and at the next depth.
+#[test]
+fn so_does_one_that_averages_its_weights() {
+    let (train, test) = (samples(0, 12), samples(12, 4));
+    let model = network();
+    let config =
+        TrainConfig { depths: vec![1, 2], epochs: PerDepth::Same(3), batch: Some(5), average: Some(0.5), ..settings() };
+    let task = || FunctionTask::new(&model, &config, &train, Some(&test), Device::Cpu).unwrap();
+    let unbroken = trained(task, &config, &[]);
+    assert_eq!((unbroken.averaged, &unbroken.best), (5, &unbroken.mean));
+    for stops in [vec![2], vec![6], vec![7, 8, 9, 17]] {
+        assert!(trained(task, &config, &stops) == unbroken, "stopped at {stops:?}");
+    }
+    let without = TrainConfig { average: None, ..config.clone() };
+    let task = || FunctionTask::new(&model, &without, &train, Some(&test), Device::Cpu).unwrap();
+    assert!(trained(task, &without, &[]).best != unbroken.best);
+}
+
 fn images(count: usize) -> Images {
     let pixels = (0..count * 3 * 64).map(|i| ((i * 2_654_435_761) >> 7) as u8).collect();
     Images::new(8, 3, pixels, (0..count).map(|i| (i % 10) as u8).collect()).unwrap()
@@ -197,9 +215,16 @@ fn images(count: usize) -> Images {
 #[test]
 fn so_does_one_on_images() {
     let tests = vec![TestSet { name: "test", images: images(4) }];
-    let splits = ImageSplits { train: images(11), tests, side: 8, tested_at: vec![8, 16] };
-    let config =
-        TrainConfig { epochs: PerDepth::Same(2), batch: Some(4), flip: true, shift: 2, ..TrainConfig::images() };
+    let splits =
+        ImageSplits { train: images(11), tests, side: 8, tested_at: vec![8, 16], resampling: Default::default() };
+    let config = TrainConfig {
+        epochs: PerDepth::Same(2),
+        batch: Some(4),
+        flip: true,
+        shift: 2,
+        average: Some(0.5),
+        ..TrainConfig::images()
+    };
     let small =
         ModelConfig { width: 2, kernel: vec![3], reaction: vec![3], reference: 4, head: 5, ..ModelConfig::images() };
     let models = [
@@ -218,7 +243,13 @@ fn so_does_one_on_images() {
 /// A ladder on images: the weights of one depth go on at the next where layers share them, and are drawn anew where not.
 #[test]
 fn a_ladder_on_images() {
-    let splits = ImageSplits { train: images(6), tests: Vec::new(), side: 8, tested_at: Vec::new() };
+    let splits = ImageSplits {
+        train: images(6),
+        tests: Vec::new(),
+        side: 8,
+        tested_at: Vec::new(),
+        resampling: Default::default(),
+    };
     let config = TrainConfig {
         depths: vec![1, 2],
         epochs: PerDepth::Same(1),

@@ -25,6 +25,7 @@ mod overlap;
 mod pixels;
 mod policy;
 mod quadrature;
+mod reversible;
 mod scattered;
 mod search;
 mod voronoi;

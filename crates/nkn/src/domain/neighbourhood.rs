@@ -19,6 +19,8 @@ pub struct Neighbourhood {
     offsets: Vec<usize>,
     sources: Vec<u32>,
     weights: Vec<f64>,
+    /// The measure of the nodes for which the weights are symmetric; empty where nobody has asked for one.
+    measure: Vec<f64>,
 }
 
 impl Neighbourhood {
@@ -36,7 +38,7 @@ impl Neighbourhood {
     }
 
     fn empty() -> Self {
-        Self { offsets: vec![0], sources: Vec::new(), weights: Vec::new() }
+        Self { offsets: vec![0], sources: Vec::new(), weights: Vec::new(), measure: Vec::new() }
     }
 
     fn push(&mut self, row: impl IntoIterator<Item = (u32, f64)>) {
@@ -78,6 +80,16 @@ impl Neighbourhood {
         &self.weights
     }
 
+    /// The measure m of the nodes for which m(x) w(x, y) = m(y) w(y, x), if the weights were made so.
+    pub fn measure(&self) -> Option<&[f64]> {
+        (!self.measure.is_empty()).then_some(&self.measure[..])
+    }
+
+    /// The same with the measure for which the weights are symmetric.
+    pub(super) fn with_measure(self, measure: Vec<f64>) -> Self {
+        Self { measure, ..self }
+    }
+
     /// The sources of a node with their weights.
     pub fn row(&self, node: usize) -> impl ExactSizeIterator<Item = (usize, f64)> {
         let range = self.offsets[node]..self.offsets[node + 1];
@@ -95,7 +107,7 @@ impl Neighbourhood {
                 result.push(part.row(node).map(|(source, weight)| (first + source as u32, weight)));
             }
         }
-        result
+        result.with_measure(parts.iter().flat_map(|part| part.measure.iter().copied()).collect())
     }
 
     /// The same neighbours and weights, but nobody is its own neighbour.
@@ -105,7 +117,7 @@ impl Neighbourhood {
             let others = self.row(node).filter(|&(source, _)| source != node);
             result.push(others.map(|(source, weight)| (source as u32, weight)));
         }
-        result
+        result.with_measure(self.measure.clone())
     }
 }
 

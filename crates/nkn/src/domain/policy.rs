@@ -9,8 +9,8 @@
 //! | `overlap` | on a grid finer than half the training's spacing the neighbours at multiples of that half; else `overlap` |
 //! | others | the same rule |
 
-use super::{Domain, Extent, Neighbourhood, Quadrature, TrainingRule, connect};
-use crate::Result;
+use super::{Domain, Extent, Neighbourhood, Quadrature, TrainingRule, connect, reversible};
+use crate::{Error, Result};
 
 /// What decides the neighbours of a network, besides the domain it is used on.
 #[derive(Clone, Copy, Debug)]
@@ -28,24 +28,40 @@ pub struct Policy<'a> {
 impl Policy<'_> {
     /// The neighbours on a domain, every node its own.
     pub fn connect(&self, domain: &Domain) -> Result<Neighbourhood> {
+        Ok(self.connect_by_rule(domain)?.0)
+    }
+
+    /// The same with weights that are symmetric for a measure of the nodes, which the neighbourhood then has.
+    pub fn connect_symmetrically(&self, domain: &Domain) -> Result<Neighbourhood> {
+        let (neighbours, rule, training) = self.connect_by_rule(domain)?;
+        let measure = reversible::measure(domain, &neighbours, rule, training.as_ref())?;
+        neighbours.symmetrised(measure)
+    }
+
+    /// The neighbours, the rule that was taken and, with `stencil`, the training that it repeats.
+    fn connect_by_rule(&self, domain: &Domain) -> Result<(Neighbourhood, Quadrature, Option<TrainingRule>)> {
         let training = self.training.and_then(|training| match training {
             Domain::Grid(grid) => Some(TrainingRule { spacing: grid.spacing(), quadrature: self.trained }),
             Domain::Cloud(_) | Domain::Clouds(_) => None,
         });
-        let by = |rule, training: Option<&TrainingRule>| connect(domain, &self.extent, rule, training);
+        let by = |rule: Quadrature, training: Option<&TrainingRule>| {
+            let neighbours = connect(domain, &self.extent, rule, training)?;
+            Ok((neighbours, rule.chosen_for(domain, &self.extent), training.cloned()))
+        };
         let is_other = self.training.is_some_and(|training| training != domain);
         match (self.asked, self.trained) {
             (Some(asked), _) => by(asked, training.as_ref()),
             // The mean over the neighbours is another rule on every grid.
             (None, Quadrature::Mean) if is_other && (matches!(domain, Domain::Grid(_)) || training.is_some()) => {
-                by(Quadrature::Stencil, training.as_ref()).or_else(|_| by(Quadrature::Overlap, training.as_ref()))
+                by(Quadrature::Stencil, training.as_ref())
+                    .or_else(|_: Error| by(Quadrature::Overlap, training.as_ref()))
             }
             // Half the training's spacing is fine enough for the integral: beyond that the cost would grow with the fourth power of the
             // resolution and the error stay.
             (None, Quadrature::Overlap) if is_other => {
                 let half = training
                     .map(|rule| TrainingRule { spacing: rule.spacing.iter().map(|step| step / 2.0).collect(), ..rule });
-                by(Quadrature::Stencil, half.as_ref()).or_else(|_| by(Quadrature::Overlap, None))
+                by(Quadrature::Stencil, half.as_ref()).or_else(|_: Error| by(Quadrature::Overlap, None))
             }
             (None, trained) => by(trained, training.as_ref()),
         }

@@ -100,7 +100,7 @@ impl Scattered<'_> {
     }
 
     /// The measures that are given, or those of the cells.
-    fn measures(&self) -> Result<Vec<f64>> {
+    pub(super) fn measures(&self) -> Result<Vec<f64>> {
         match self.weights {
             Some(weights) => Ok(weights.to_vec()),
             None => cell_measures(self.dim, self.coordinates, self.enclosure),

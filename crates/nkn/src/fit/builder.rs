@@ -3,7 +3,7 @@
 use super::examples::Examples;
 use crate::domain::Quadrature;
 use crate::io::legacy::merge;
-use crate::model::{Block, Model, Parameters};
+use crate::model::{Block, Guarantee, Integrator, Model, Parameters};
 use crate::run::{Existing, HINT, RunConfig};
 use crate::train::{Event, OptimiserKind, PerDepth};
 use crate::{Device, Error, Result};
@@ -229,12 +229,41 @@ impl<K: kinds::Named> Builder<K> {
         E::fit(self, train, Some(test))
     }
 
-    /// The whole configuration, over what is usual for such samples.
+    /// The whole configuration with which [`Self::fit`] learns from such samples.
+    ///
+    /// ```
+    /// # use nkn::{Nkn, problem::poisson, seed::Seed};
+    /// let config = Nkn::new().width(4).configuration(&poisson::generate(Seed::new(0), 0, 4, 9)?)?;
+    /// assert_eq!((config.model.width, config.model.fields), (4, vec!["f".to_string()]));
+    /// # Ok::<(), nkn::Error>(())
+    /// ```
+    pub fn configuration<E: Examples>(&self, train: &E) -> Result<RunConfig> {
+        E::configuration(self, train)
+    }
+
+    /// What was said, over what is usual for such samples.
     pub(super) fn config(&self, usual: RunConfig) -> Result<RunConfig> {
-        let mistake = |error| Error::invalid("a setting", "a known name with a value of its type", error, HINT);
-        let config = usual.with(&self.settings).map_err(mistake)?;
+        let config = usual.clone().with(&self.settings).map_err(|error| self.mistake(&usual, error))?;
         config.train.check()?;
         Ok(config)
+    }
+
+    /// The setting that cannot be, by its name: the one that does not fit alone either.
+    fn mistake(&self, usual: &RunConfig, error: serde_json::Error) -> Error {
+        let expected = "a known name with a value of its type";
+        let alone = |path: &[&str], value: &Value| {
+            let nested = path.iter().rev().fold(value.clone(), |inner, name| json!({ *name: inner }));
+            usual.clone().with(&nested).err().map(|error| Error::invalid(path.join("."), expected, error, HINT))
+        };
+        let table = |value: &Value| value.as_object().cloned().unwrap_or_default();
+        for (part, settings) in &table(&self.settings) {
+            for (name, value) in &table(settings) {
+                if let Some(error) = alone(&[part, name], value) {
+                    return error;
+                }
+            }
+        }
+        Error::invalid("a setting", expected, error, HINT)
     }
 }
 
@@ -274,6 +303,17 @@ impl HasKernel for kinds::Nkn {}
 impl HasKernel for kinds::Gkn {}
 
 impl Nkn {
+    /// What is known of the network whatever its weights: a dissipative one cannot blow up, at any depth from its
+    /// certificate on.
+    pub fn stability(self, stability: Guarantee) -> Self {
+        self.set("model.stability", stability)
+    }
+
+    /// How its equation is followed: the paper's is explicit Euler.
+    pub fn integrator(self, integrator: Integrator) -> Self {
+        self.set("model.integrator", integrator)
+    }
+
     /// Hidden widths of the reaction network.
     pub fn reaction(self, widths: impl Into<Vec<usize>>) -> Self {
         self.set("model.reaction", widths.into())
@@ -304,3 +344,27 @@ macro_rules! with_head {
 }
 
 with_head!(Nkn, Fno, Cnn, MultiscaleCnn, Nnn);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::poisson;
+    use crate::seed::Seed;
+
+    #[test]
+    fn the_setting_that_cannot_be_is_named() {
+        let train = poisson::generate(Seed::new(0), 0, 2, 5).unwrap();
+        for (key, value, word) in [
+            ("model.width", json!("many"), "many"),
+            ("train.schedule.kind", json!("sawtooth"), "sawtooth"),
+            ("train.epochs", json!(-1), "number"),
+            ("model.breadth", json!(3), "breadth"),
+        ] {
+            let network = Nkn::new().set("train.seed", 3).set(key, value);
+            let message = network.configuration(&train).unwrap_err().to_string();
+            let named = key.split('.').take(2).collect::<Vec<_>>().join(".");
+            assert!(message.starts_with(&named) && message.contains(word), "{message}");
+        }
+        assert_eq!(Nkn::new().set("train.seed", 3).configuration(&train).unwrap().train.seed, 3);
+    }
+}

@@ -21,6 +21,10 @@ pub trait Examples: sealed::Sealed + Sized {
     /// What a network says about them.
     type Prediction;
 
+    /// The settings of a training with them.
+    #[doc(hidden)]
+    fn configuration<K: kinds::Named>(builder: &Builder<K>, train: &Self) -> Result<RunConfig>;
+
     /// Trains.
     #[doc(hidden)]
     fn fit<K: kinds::Named>(builder: Builder<K>, train: &Self, test: Option<&Self>) -> Result<Model>;
@@ -145,10 +149,15 @@ impl Model {
 impl Examples for Samples {
     type Prediction = Vec<f64>;
 
-    fn fit<K: kinds::Named>(builder: Builder<K>, train: &Self, test: Option<&Self>) -> Result<Model> {
+    fn configuration<K: kinds::Named>(builder: &Builder<K>, train: &Self) -> Result<RunConfig> {
         let data = DataConfig { problem: Problem::Memory, ..DataConfig::default() };
         let mut config = builder.config(RunConfig { data, ..RunConfig::default() })?;
         config.model.resolve(train)?;
+        Ok(config)
+    }
+
+    fn fit<K: kinds::Named>(builder: Builder<K>, train: &Self, test: Option<&Self>) -> Result<Model> {
+        let config = Self::configuration(&builder, train)?;
         if builder.folder.is_some() {
             let data = Data::Functions { train: train.clone(), test: test.cloned() };
             return in_folder(builder, &config, &data);
@@ -182,13 +191,18 @@ impl Examples for Samples {
 impl Examples for Images {
     type Prediction = Vec<Answer>;
 
-    fn fit<K: kinds::Named>(builder: Builder<K>, train: &Self, test: Option<&Self>) -> Result<Model> {
+    fn configuration<K: kinds::Named>(builder: &Builder<K>, train: &Self) -> Result<RunConfig> {
         let usual = RunConfig::of(Problem::Mnist);
         let data = DataConfig { problem: Problem::Memory, resolution: Some(train.side), ..usual.data };
-        let config = builder.config(RunConfig { data, ..usual })?;
+        builder.config(RunConfig { data, ..usual })
+    }
+
+    fn fit<K: kinds::Named>(builder: Builder<K>, train: &Self, test: Option<&Self>) -> Result<Model> {
+        let config = Self::configuration(&builder, train)?;
         let side = config.data.resolution.unwrap_or(train.side);
         let tests = test.map(|images| TestSet { name: "test", images: images.clone() }).into_iter().collect();
-        let data = Data::Images(ImageSplits { train: train.clone(), tests, side, tested_at: vec![side] });
+        let (train, resampling) = (train.clone(), config.data.resampling);
+        let data = Data::Images(ImageSplits { train, tests, side, tested_at: vec![side], resampling });
         if builder.folder.is_some() {
             return in_folder(builder, &config, &data);
         }

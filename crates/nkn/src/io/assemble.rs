@@ -14,6 +14,7 @@
 
 use super::Array;
 use crate::domain::{Clouds, Domain, Enclosure, Grid, PointCloud};
+use crate::error::ensure;
 use crate::field::{Samples, Values, dimensions};
 use crate::{Error, Result};
 use std::ops::Range;
@@ -22,7 +23,29 @@ use std::path::Path;
 /// Arrays that say where the values are.
 pub(super) const PLACES: [&str; 8] = ["points", "offsets", "weights", "mask", "measure", "lower", "upper", "periodic"];
 
-/// Makes samples of arrays; the outputs are those of these names.
+/// Makes samples of arrays that mean what those of the same names mean in a data set's file; the outputs are those of these names.
+///
+/// ```
+/// use nkn::io::{Array, samples_of};
+/// let array = |name: &str, shape: &[usize], values: Vec<f64>| Array { name: name.into(), shape: shape.into(), values };
+/// let f = array("f", &[2, 3], vec![1.0; 6]);
+/// let samples = samples_of(vec![f, array("points", &[3, 1], vec![0.1, 0.4, 0.9])], &[])?;
+/// assert_eq!((samples.count(), samples.nodes()), (2, 3));
+/// # Ok::<(), nkn::Error>(())
+/// ```
+pub fn samples_of(arrays: Vec<Array>, outputs: &[String]) -> Result<Samples> {
+    for array in &arrays {
+        let length = array.shape.iter().try_fold(1usize, |length, &side| length.checked_mul(side));
+        ensure!(length == Some(array.values.len()), {
+            let expected = format!("{} values", dimensions(&array.shape));
+            let hint = "give the shape that the values have";
+            Error::invalid(format!("array {:?}", array.name), expected, array.values.len(), hint)
+        });
+    }
+    assemble(Path::new("arrays"), arrays, outputs)
+}
+
+/// Makes samples of the arrays of a file; the outputs are those of these names.
 pub(super) fn assemble(path: &Path, mut arrays: Vec<Array>, outputs: &[String]) -> Result<Samples> {
     let mut take = |name: &str| arrays.iter().position(|array| array.name == name).map(|at| arrays.remove(at));
     let [points, offsets, weights, mask, lower, upper, periodic] =

@@ -89,23 +89,34 @@ fn real_arrays(mut file: Box<dyn matlab::Contents>, first: Option<usize>) -> Res
     Ok(arrays)
 }
 
+/// The arrays that a file with these samples has: [`super::samples_of`] makes the samples of them again.
+pub fn arrays_of(samples: &Samples) -> Result<Vec<Array>> {
+    let own = |(name, shape, values): NamedArray| Array { name: name.into(), shape, values: values.into_owned() };
+    Ok(named_arrays(samples)?.into_iter().map(own).collect())
+}
+
 /// Writes samples as an HDF5 file if the path ends with `.h5`, otherwise as an .npz file; every field under its name.
 ///
 /// The file appears under its name only when it is complete and on the disk.
 pub fn write_dataset(path: &Path, samples: &Samples) -> Result<()> {
-    let fields = || samples.fields().iter().chain(samples.outputs());
-    check_names(fields().map(|field| field.name.as_str()))?;
     if samples.outputs().is_empty() && samples.field("u").is_ok() {
         let hint = "it would be read back as the output: rename the field";
         return Err(Error::invalid("input field", "another name than u, where there is no output", "\"u\"", hint));
     }
+    write_arrays(path, named_arrays(samples)?)
+}
+
+/// The arrays of a data set: where the values are, then every field under its name.
+fn named_arrays(samples: &Samples) -> Result<Vec<NamedArray<'_>>> {
+    let fields = || samples.fields().iter().chain(samples.outputs());
+    check_names(fields().map(|field| field.name.as_str()))?;
     let (shape, mut arrays) = places(samples)?;
     for field in fields() {
         let components = (field.components > 1).then_some(field.components);
         let shape = shape.iter().copied().chain(components).collect();
         arrays.push((&field.name, shape, field.values.as_slice().into()));
     }
-    write_arrays(path, arrays)
+    Ok(arrays)
 }
 
 /// Writes arrays as an HDF5 file if the path ends with `.h5`, otherwise as an .npz file.

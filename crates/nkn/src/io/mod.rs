@@ -19,8 +19,9 @@ pub(crate) mod tensors;
 mod trajectory;
 mod vtk;
 
+pub use assemble::samples_of;
 pub use atomic::write_atomically;
-pub use dataset::{Need, read_dataset, read_first, write_dataset};
+pub use dataset::{Need, arrays_of, read_dataset, read_first, write_dataset};
 pub use images::read_images;
 pub use inspect::{ArrayFacts, Column, Gap, Inspection, Place, Role, inspect};
 pub use predictions::{mesh_names, write_predicted};
@@ -28,13 +29,15 @@ pub(crate) use recognise::{Format, describe};
 pub use trajectory::{read_trajectories, write_trajectories};
 pub use vtk::{Cells, Mesh, MeshGrid, PointData, holds_meshes, read_mesh, read_meshes, write_mesh};
 
-/// One array of a file.
+/// An array with a name, in a file or in memory.
 #[derive(Clone, Debug, PartialEq)]
-struct Array {
-    name: String,
-    shape: Vec<usize>,
+pub struct Array {
+    /// What it is called.
+    pub name: String,
+    /// The length of each axis.
+    pub shape: Vec<usize>,
     /// The values, the last index running fastest.
-    values: Vec<f64>,
+    pub values: Vec<f64>,
 }
 
 /// An array to write: its name, its shape and its values, the last index running fastest.

@@ -3,7 +3,7 @@
 
 use super::tensors::{Piece, VERSION, average_pieces, encode, parameter_pieces, parse_header, read_averages};
 use super::tensors::{decode, read_parameters, values};
-use super::write_atomically;
+use super::{Array, write_atomically};
 use crate::domain::Domain;
 use crate::error::ensure;
 use crate::field::Normaliser;
@@ -49,6 +49,43 @@ impl Model {
         self.encode(Path::new("a model"))
     }
 
+    /// The configuration that stands in the model's file, as JSON: space, depth, `model` and the domain of training.
+    pub fn header(&self) -> String {
+        let header = Header {
+            version: VERSION,
+            space: self.space,
+            depth: self.depth,
+            model: self.config.clone(),
+            training: self.normalisers.training.clone(),
+            statistics: Vec::new(),
+        };
+        serde_json::to_string(&header).expect("a header is plain data")
+    }
+
+    /// The tensors of the model's file: the weights in PyTorch's layout, and the statistics of the normalisers.
+    ///
+    /// ```
+    /// # use nkn::{Gkn, Model, problem::poisson, seed::Seed};
+    /// # let model = Gkn::new().kernel([8]).epochs(1).fit(&poisson::generate(Seed::new(0), 0, 4, 9)?)?;
+    /// assert_eq!(Model::from_tensors(&model.header(), model.tensors())?, model);
+    /// # Ok::<(), nkn::Error>(())
+    /// ```
+    pub fn tensors(&self) -> Vec<Array> {
+        let tensor = |piece: Piece| {
+            let values = piece.values();
+            Array { name: piece.name, shape: piece.shape, values }
+        };
+        self.pieces().into_iter().map(tensor).collect()
+    }
+
+    /// The model of a file with this header and these tensors, which may come from another framework; checked as a file is.
+    pub fn from_tensors(header: &str, tensors: Vec<Array>) -> Result<Self> {
+        let path = Path::new("a model");
+        let pieces: Vec<Piece> =
+            tensors.into_iter().map(|tensor| Piece::double(tensor.name, tensor.shape, &tensor.values)).collect();
+        Self::decode(path, &encode(path, &pieces, header.into())?)
+    }
+
     /// Writes the model as one file, atomically.
     ///
     /// ```
@@ -66,6 +103,10 @@ impl Model {
     }
 
     fn encode(&self, path: &Path) -> Result<Vec<u8>> {
+        encode(path, &self.pieces(), self.header())
+    }
+
+    fn pieces(&self) -> Vec<Piece> {
         let mut pieces = parameter_pieces(&self.parameters, "");
         pieces.extend(average_pieces(&self.averages, ""));
         let names = fields(&self.space, &self.config);
@@ -78,15 +119,7 @@ impl Model {
                 pieces.push(Piece::double(format!("normaliser.{name}.std"), shape, &normaliser.std));
             }
         }
-        let header = Header {
-            version: VERSION,
-            space: self.space,
-            depth: self.depth,
-            model: self.config.clone(),
-            training: self.normalisers.training.clone(),
-            statistics: Vec::new(),
-        };
-        encode(path, &pieces, serde_json::to_string(&header).expect("a header is plain data"))
+        pieces
     }
 
     /// Reads a model file.

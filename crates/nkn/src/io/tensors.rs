@@ -35,6 +35,11 @@ impl Piece {
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         Self { name: name.into(), dtype: Dtype::F64, shape, bytes }
     }
+
+    /// The numbers.
+    pub fn values(&self) -> Vec<f64> {
+        numbers(self.dtype, &self.bytes).unwrap_or_default()
+    }
 }
 
 /// The bytes of a safetensors file.
@@ -61,17 +66,23 @@ pub fn decode<'a>(path: &Path, bytes: &'a [u8], kind: &str) -> Result<(String, S
     Ok((header, SafeTensors::deserialize(bytes).map_err(unreadable)?))
 }
 
+/// The numbers of a tensor, if they are real ones.
+fn numbers(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f64>> {
+    match dtype {
+        Dtype::F32 => Some(bytes.as_chunks::<4>().0.iter().map(|&b| f64::from(f32::from_le_bytes(b))).collect()),
+        Dtype::F64 => Some(bytes.as_chunks::<8>().0.iter().map(|&b| f64::from_le_bytes(b)).collect()),
+        _ => None,
+    }
+}
+
 /// The values of a tensor, which must have this shape.
 pub fn values(path: &Path, tensors: &SafeTensors, name: &str, shape: &[usize]) -> Result<Vec<f64>> {
     let wrong =
         |problem: String| Error::file(path, problem, "the file does not fit its own configuration: write it again");
     let view = tensors.tensor(name).map_err(|_| wrong(format!("has no tensor {name:?}")))?;
     ensure!(view.shape() == shape, wrong(format!("tensor {name:?} has shape {:?}, expected {shape:?}", view.shape())));
-    let values: Vec<f64> = match view.dtype() {
-        Dtype::F32 => view.data().as_chunks::<4>().0.iter().map(|&b| f64::from(f32::from_le_bytes(b))).collect(),
-        Dtype::F64 => view.data().as_chunks::<8>().0.iter().map(|&b| f64::from_le_bytes(b)).collect(),
-        other => return Err(wrong(format!("tensor {name:?} has type {other:?}, expected F32 or F64"))),
-    };
+    let values = numbers(view.dtype(), view.data())
+        .ok_or_else(|| wrong(format!("tensor {name:?} has type {:?}, expected F32 or F64", view.dtype())))?;
     if let Some(index) = values.iter().position(|v| !v.is_finite()) {
         let what = format!("tensor {name:?} of {}", path.display());
         let hint = "the model was saved from a training that diverged; use an earlier one";

@@ -128,6 +128,11 @@ impl RowTable {
         self.row_edge[row] as usize
     }
 
+    /// A sample that uses a row.
+    pub fn witness(&self, row: usize) -> usize {
+        self.witness[row] as usize
+    }
+
     /// The rows of an edge.
     pub fn rows_of_edge(&self, edge: usize) -> impl Iterator<Item = usize> {
         self.slots(edge..edge + 1).iter().map(|&row| row as usize)

@@ -25,6 +25,17 @@ pub(crate) fn set_rows<T: Real>(rows: &mut [T], row: &[T]) {
     rows.chunks_exact_mut(row.len()).for_each(|own| own.copy_from_slice(row));
 }
 
+/// Adds this row to every row of a matrix.
+pub(crate) fn add_row<T: Real>(rows: &mut [T], row: &[T]) {
+    vectorised!({
+        for own in rows.chunks_exact_mut(row.len()) {
+            for (own, &value) in own.iter_mut().zip(row) {
+                *own += value;
+            }
+        }
+    })
+}
+
 /// max(v, 0) of every value.
 pub(crate) fn relu<T: Real>(values: &mut [T]) {
     vectorised!({

@@ -85,16 +85,22 @@ pub(crate) fn transpose<T: Real>(
 /// Blocks of d x d, one after the other, each transposed; on all threads.
 pub(crate) fn transposed_blocks<T: Real>(d: usize, blocks: &[T]) -> Buffer<T> {
     let mut result = Buffer::any(blocks.len());
-    result.par_chunks_mut(d * d).zip(blocks.par_chunks(d * d)).for_each(|(result, block)| {
-        vectorised!({
+    let pieces = result.par_chunks_mut(d * d).zip(blocks.par_chunks(d * d));
+    pieces.for_each(|(result, block)| transpose_blocks(d, block, result));
+    result
+}
+
+/// [`transposed_blocks`] of some of them into their place, on this thread.
+pub(crate) fn transpose_blocks<T: Real>(d: usize, blocks: &[T], result: &mut [T]) {
+    vectorised!({
+        for (result, block) in result.chunks_exact_mut(d * d).zip(blocks.chunks_exact(d * d)) {
             for (i, row) in result.chunks_exact_mut(d).enumerate() {
                 for (to, from) in row.iter_mut().zip(block[i..].iter().step_by(d)) {
                     *to = *from;
                 }
             }
-        })
+        }
     });
-    result
 }
 
 #[cfg(test)]

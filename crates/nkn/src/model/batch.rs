@@ -7,7 +7,7 @@ use super::parameters::kernel_shape;
 use crate::domain::{Domain, Quadrature};
 use crate::field::{Field, Normaliser, NormaliserKind, Samples};
 use crate::kernel::{MlpShape, RowTable};
-use crate::operator::{Edges, Plan, Purpose, Update};
+use crate::operator::{Edges, Integrator, Pairs, Plan, Purpose, Update};
 use crate::{Error, Result};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use std::sync::Arc;
@@ -27,6 +27,10 @@ pub struct BatchOptions {
     pub training: bool,
     /// The quadrature; left out: the one that [`crate::domain::Policy`] chooses.
     pub quadrature: Option<Quadrature>,
+    /// The integrator; left out: the network's own.
+    pub integrator: Option<Integrator>,
+    /// The relative error that an integrator may leave; left out: what the precision allows.
+    pub tolerance: Option<f64>,
 }
 
 impl BatchOptions {
@@ -39,6 +43,8 @@ impl BatchOptions {
             budget: 4.0 * (1u64 << 30) as f64,
             training: false,
             quadrature: None,
+            integrator: None,
+            tolerance: None,
         }
     }
 
@@ -124,6 +130,8 @@ pub struct KernelLayers {
     pub inputs: Tensor<2>,
     /// Graph, rows, depth, order of products.
     pub plan: Arc<Plan>,
+    /// Of a dissipative network: the rows whose blocks are the same.
+    pub pairs: Option<Arc<Pairs>>,
 }
 
 impl Batch {
@@ -209,23 +217,30 @@ impl KernelLayers {
             Kind::Gkn => Update::GraphKernel { activate_last: config.activate_last },
             _ => Update::DiffusionReaction { step: config.time / options.depth as f64 },
         };
+        let pairs = config.is_dissipative().then(|| Arc::new(Pairs::new(edges, &rows)));
         let kernel_rows = rows.rows();
         let shape = kernel_shape(config, dim)?;
         let hidden = shape.hidden();
         let held = if options.training { kernel_bytes(config, dim, kernel_rows, true)? } else { 0.0 };
         let purpose = Purpose {
             // A number K comes from the whole perceptron, whose last layer is linear.
-            features: if config.width == 1 { 1 } else { hidden.as_ref().map_or(shape.inputs(), MlpShape::outputs) },
+            features: match config.width {
+                _ if pairs.is_some() => 0,
+                1 => 1,
+                _ => hidden.as_ref().map_or(shape.inputs(), MlpShape::outputs),
+            },
             hidden_flops: hidden.map_or(0.0, |hidden| hidden.flops()),
-            rectified: config.width > 1 && !config.kernel.is_empty(),
+            rectified: config.width > 1 && !config.kernel.is_empty() && pairs.is_none(),
             training: options.training,
             nodes_first: false,
+            integrator: options.integrator.unwrap_or(config.integrator),
+            tolerance: options.tolerance,
             budget: options.budget - held,
         };
         let plan = Plan::new(config.width, options.depth, update, edges.clone(), rows, &purpose);
         let columns = config.columns(&config.kernel_fields);
         let inputs = options.upload(inputs).reshape([kernel_rows, 2 * (dim + columns)]);
-        Ok(Self { inputs, plan: Arc::new(plan) })
+        Ok(Self { inputs, plan: Arc::new(plan), pairs })
     }
 }
 

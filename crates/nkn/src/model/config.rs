@@ -3,6 +3,7 @@
 use super::space::Space;
 use crate::domain::{Extent, Quadrature};
 use crate::field::NormaliserKind;
+use crate::operator::Integrator;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -48,6 +49,24 @@ pub enum Block {
     Nkn,
 }
 
+/// What is known of the equation behind an NKN, whatever its weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Guarantee {
+    /// Nothing: kernel and reaction are free, as in the paper.
+    #[default]
+    Free,
+    /// Kernel and reaction take energy out of the state: see `model/nkn/dissipative.rs`.
+    Dissipative,
+}
+
+/// The name in configuration files.
+impl std::fmt::Display for Guarantee {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.serialize(f)
+    }
+}
+
 /// The architecture: the `[model]` table of a configuration file.
 ///
 /// ```
@@ -72,6 +91,12 @@ pub struct ModelConfig {
     pub reaction: Vec<usize>,
     /// T: L layers are L steps of T / L (NKN).
     pub time: f64,
+    /// What is known of the equation whatever the weights (NKN on functions).
+    #[serde(skip_serializing_if = "is_default")]
+    pub stability: Guarantee,
+    /// How the equation is followed from 0 to T (NKN on functions).
+    #[serde(skip_serializing_if = "is_default")]
+    pub integrator: Integrator,
     /// Whether the last layer is activated too (GKN).
     pub activate_last: bool,
     /// Frequencies per axis and sign that a layer keeps (FNO).
@@ -130,6 +155,8 @@ impl Default for ModelConfig {
             kernel: vec![256, 256],
             reaction: vec![64],
             time: 1.0,
+            stability: Guarantee::Free,
+            integrator: Integrator::Euler,
             activate_last: true,
             modes: 16,
             head: 128,
@@ -225,6 +252,21 @@ impl ModelConfig {
         if !(0.0..1.0).contains(&self.dropout) {
             return Err(Error::invalid("model.dropout", "a share from 0 to below 1", self.dropout, "for example 0.2"));
         }
+        if self.is_dissipative() && self.kind != Kind::Nkn {
+            let hint = "the other networks have no energy that a layer could take out: leave it out";
+            let expected = "free, unless model.kind is nkn";
+            return Err(Error::invalid(
+                "model.stability",
+                expected,
+                format!("{} with {}", self.stability, self.kind),
+                hint,
+            ));
+        }
+        if self.integrator != Integrator::Euler && self.kind != Kind::Nkn {
+            let hint = "the layers of the other networks are no steps in time: leave it out";
+            let got = format!("{} with {}", self.integrator, self.kind);
+            return Err(Error::invalid("model.integrator", "euler, unless model.kind is nkn", got, hint));
+        }
         if self.block != Block::None && self.kind != Kind::Preresnet {
             let got = format!("{:?}", self.block).to_lowercase();
             let hint = "a nonlocal block stands in a residual network";
@@ -244,6 +286,12 @@ impl ModelConfig {
         }
         match space {
             Space::Functions { .. } => self.check_fields(),
+            Space::Images(_) if self.is_dissipative() || self.integrator != Integrator::Euler => {
+                let hint =
+                    "the steps on images are fused with their lift: leave model.stability and model.integrator out";
+                let got = format!("{} and {}", self.stability, self.integrator);
+                Err(Error::invalid("model.stability and model.integrator", "free and euler for images", got, hint))
+            }
             Space::Images(_) if self.uses_kernel() => {
                 let radius = self.pixel_radius();
                 crate::domain::connect_pixels(2, 2.0, radius, self.quadrature).map(|_| ())
@@ -290,6 +338,11 @@ impl ModelConfig {
         self.columns(&self.output_names())
     }
 
+    /// Whether kernel and reaction take energy out of the state, whatever the weights.
+    pub fn is_dissipative(&self) -> bool {
+        self.stability == Guarantee::Dissipative
+    }
+
     /// Whether the network has a learned kernel.
     pub fn uses_kernel(&self) -> bool {
         matches!(self.kind, Kind::Nkn | Kind::Gkn) || self.block == Block::Nkn
@@ -333,7 +386,13 @@ mod tests {
 
     #[test]
     fn wrong_networks_are_refused() {
-        let images = Space::Images(ImageShape { side: 8, channels: 1, extent: 8.0, classes: 10 });
+        let images = Space::Images(ImageShape {
+            side: 8,
+            channels: 1,
+            extent: 8.0,
+            classes: 10,
+            resampling: Default::default(),
+        });
         let wrong = [
             ModelConfig { width: 0, ..ModelConfig::images() },
             ModelConfig { radius: Some(-1.0), ..ModelConfig::images() },

@@ -1,9 +1,10 @@
 //! The equation behind a kernel network from its parameters: K, R and c, and the evolution that they drive.
 
 use super::{gkn, nkn};
+use crate::Result;
 use crate::engine::Engine;
 use crate::kernel::{MlpShape, mlp};
-use crate::operator::{Equation, Integral, Plan, Update, evolve};
+use crate::operator::{Equation, Integral, PlainSteps, Plan, Update, evolve};
 use burn::tensor::{Tensor, TensorData};
 use std::sync::Arc;
 
@@ -34,29 +35,34 @@ impl Equation {
     }
 
     /// The state after all layers of the plan, in the order of the initial state's axes.
-    pub fn evolve(self, initial: Tensor<3>, plan: &Arc<Plan>, engine: Engine) -> Tensor<3> {
+    pub fn evolve(self, initial: Tensor<3>, plan: &Arc<Plan>, engine: Engine) -> Result<Tensor<3>> {
         if engine.is_fused(&initial.device()) {
-            evolve(initial, self, plan.clone())
+            Ok(evolve(initial, self, plan.clone()))
         } else {
             self.evolve_plainly(initial, plan)
         }
     }
 
-    /// Layer by layer with the updates of [`nkn`] and [`gkn`], which want the nodes outermost.
-    fn evolve_plainly(self, initial: Tensor<3>, plan: &Plan) -> Tensor<3> {
+    /// Layer by layer with the updates of [`nkn`] and [`gkn`], or with the steps of another integrator, which want the
+    /// nodes outermost.
+    fn evolve_plainly(self, initial: Tensor<3>, plan: &Plan) -> Result<Tensor<3>> {
         let kernel = Integral::new(&self, plan);
-        let source = self.source.reshape([1, 1, plan.width]);
+        let source = self.source.clone().reshape([1, 1, plan.width]);
         let turn = |state: Tensor<3>| if plan.purpose.nodes_first { state } else { state.swap_dims(0, 1) };
         let mut h = turn(initial);
-        for layer in 0..plan.depth {
+        let steps = PlainSteps::new(plan, &self)?;
+        for layer in 0..steps.count {
             h = match plan.update {
-                Update::DiffusionReaction { step } => nkn::update(h, step, &kernel, &self.reaction, &source),
+                Update::DiffusionReaction { step } if steps.degree == 1 => {
+                    nkn::update(h, step, &kernel, &self.reaction, &source)
+                }
+                Update::DiffusionReaction { .. } => steps.take(h, &kernel, &self.reaction, &source),
                 Update::GraphKernel { .. } => {
                     let activate = plan.update.activates(layer, plan.depth);
                     gkn::update(h, activate, &kernel, &self.reaction, &source)
                 }
             };
         }
-        turn(h)
+        Ok(turn(h))
     }
 }

@@ -6,7 +6,7 @@ use super::fno;
 use super::parameters::{ParameterTensors, kernel_shape, reaction_shape};
 use crate::engine::Engine;
 use crate::kernel::{affine, mlp};
-use crate::operator::{Equation, evolve_streamed};
+use crate::operator::{Equation, evolve_streamed, skewness};
 use crate::{Error, Result};
 use burn::tensor::Tensor;
 
@@ -39,6 +39,16 @@ pub(crate) fn kernel_blocks(
     Ok((values(equation.blocks()), values(equation.reaction)))
 }
 
+/// A bound of |Ω| in kernel and reaction of a dissipative network.
+pub(crate) fn kernel_skewness(config: &ModelConfig, parameters: &ParameterTensors, batch: &Batch) -> Result<f64> {
+    let layers = batch.kernel().ok_or_else(|| no_kernel(config.kind))?;
+    let pass = KernelPass { config, parameters, batch, layers, engine: Engine::Automatic };
+    let Some(pairs) = &layers.pairs else { return Ok(0.0) };
+    let (kernel, reaction) = pass.free_equation()?.dissipative_numbers(pairs);
+    let of = |numbers: Tensor<2>| skewness(&numbers.into_data().iter::<f64>().collect::<Vec<_>>(), config.width);
+    Ok(of(kernel).max(of(reaction)))
+}
+
 /// For questions about the kernel of a network that has none.
 pub(crate) fn no_kernel(kind: Kind) -> Error {
     let hint = "the layers of the other networks have no matrix A to analyse";
@@ -66,8 +76,9 @@ impl KernelPass<'_> {
                 let kernel = (hidden, self.parameters.get("kernel"), self.layers.inputs.clone());
                 evolve_streamed(initial, kernel, self.reaction_and_source()?, plan.clone())
             }
-            _ => self.equation()?.evolve(initial, plan, engine),
+            _ => self.equation()?.evolve(initial, plan, engine)?,
         };
+        plan.check()?;
         let project = self.parameters.get("project");
         let columns = self.config.output_columns();
         let weight = project.clone().slice(0..columns * d);
@@ -78,13 +89,22 @@ impl KernelPass<'_> {
     }
 
     fn equation(&self) -> Result<Equation> {
+        match &self.layers.pairs {
+            Some(pairs) => Ok(self.free_equation()?.dissipative(pairs, self.engine)),
+            None if self.config.width == 1 => {
+                let shape = kernel_shape(self.config, self.dim())?;
+                let numbers = mlp(self.layers.inputs.clone(), self.parameters.get("kernel"), &shape, self.engine);
+                Ok(Equation::with_numbers(numbers, self.reaction_and_source()?))
+            }
+            None => self.free_equation(),
+        }
+    }
+
+    /// The networks' own outputs.
+    fn free_equation(&self) -> Result<Equation> {
         let shape = kernel_shape(self.config, self.dim())?;
         let (inputs, kernel) = (self.layers.inputs.clone(), self.parameters.get("kernel"));
-        let rest = self.reaction_and_source()?;
-        Ok(match self.config.width {
-            1 => Equation::with_numbers(mlp(inputs, kernel, &shape, self.engine), rest),
-            _ => Equation::new(inputs, kernel, &shape, rest, self.engine),
-        })
+        Ok(Equation::new(inputs, kernel, &shape, self.reaction_and_source()?, self.engine))
     }
 
     /// R and c.

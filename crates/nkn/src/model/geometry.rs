@@ -48,7 +48,10 @@ impl Geometry {
             _ => {
                 let policy =
                     Policy { extent: config.extent(), trained: config.quadrature, training, asked: quadrature };
-                let edges = policy.connect(domain)?;
+                let edges = match config.is_dissipative() {
+                    true => policy.connect_symmetrically(domain)?,
+                    false => policy.connect(domain)?,
+                };
                 // NKN acts on differences: a node's edge to itself contributes nothing (it has counted in the weights).
                 Links::Edges(if config.kind == Kind::Nkn { edges.without_self() } else { edges }.into())
             }

@@ -206,9 +206,9 @@ impl<'a> Pass<'a> {
 
     /// [`Self::head`] of a state at the images' resolution, interpolated to the training's.
     pub(crate) fn interpolated_head(&self, mut state: Tensor<3>) -> Tensor<2> {
-        let trained = self.network.shape.side;
+        let ImageShape { side: trained, resampling, .. } = self.network.shape;
         if self.side != trained {
-            state = PixelMap::bilinear(self.side, trained).apply(state, self.engine);
+            state = PixelMap::bilinear(self.side, trained, resampling).apply(state, self.engine);
         }
         self.head(state)
     }

@@ -119,7 +119,7 @@ mod tests {
     fn batches_are_normalised_and_pixel_by_pixel() {
         let images = Images::new(2, 3, (0..36).map(|i| i * 7).collect(), vec![1, 2, 3]).unwrap();
         let normalisers = channel_normalisers(&images);
-        let resampler = Resampler::new(2, 2).unwrap();
+        let resampler = Resampler::new(2, 2, Default::default()).unwrap();
         let tensor = image_batch(&images, &[2, 0], &[], &normalisers, &resampler, &Device::flex());
         assert_eq!(tensor.dims(), [4, 2, 3]);
         let values: Vec<f32> = tensor.into_data().iter::<f32>().collect();

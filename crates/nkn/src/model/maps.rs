@@ -1,6 +1,7 @@
 //! Linear maps from the pixels of one resolution to those of another, applied to every sample and channel.
 
 use crate::engine::Engine;
+use crate::field::images::Resampling;
 use crate::linalg::{Real, each_piece, vectorised};
 use crate::operation::{Operation, Seen, operate};
 use burn::tensor::{Tensor, TensorData};
@@ -8,6 +9,19 @@ use std::sync::Arc;
 
 /// What one new pixel is made of: pixels and their weights.
 pub(crate) type Mixture = Vec<(usize, f64)>;
+
+/// Each pixel once, and only those that count.
+fn mixture<const N: usize>(entries: [(usize, f64); N]) -> Mixture {
+    let mut sum = Mixture::new();
+    for (pixel, weight) in entries {
+        match sum.iter_mut().find(|(known, _)| *known == pixel) {
+            Some((_, total)) => *total += weight,
+            None => sum.push((pixel, weight)),
+        }
+    }
+    sum.retain(|&(_, weight)| weight != 0.0);
+    sum
+}
 
 /// A map from the pixels of one resolution to those of another: a sparse matrix row by row, and its transpose.
 #[derive(Clone, Debug)]
@@ -53,40 +67,42 @@ impl PixelMap {
         Self::new(from, (0..to).map(row).collect())
     }
 
-    /// Bilinear interpolation at half-pixel centres.
-    pub fn bilinear(from: usize, to: usize) -> Self {
-        let row = |j: usize| {
-            let at = ((j as f64 + 0.5) * from as f64 / to as f64 - 0.5).clamp(0.0, (from - 1) as f64);
-            let (i, share) = (at as usize, at.fract());
-            if share == 0.0 { vec![(i, 1.0)] } else { vec![(i, 1.0 - share), (i + 1, share)] }
+    /// Bilinear interpolation, as images are resampled.
+    pub fn bilinear(from: usize, to: usize, rule: Resampling) -> Self {
+        let row = |pixel: usize| {
+            let (first, second, share) = rule.between(pixel, from, to);
+            mixture([(first, 1.0 - share), (second, share)])
         };
         Self::new(from, (0..to).map(row).collect())
     }
 
-    /// The multiscale networks' operators: S to a finer image (even points copied, odd points averaged, the last value repeated), U to a
-    /// coarser one (the even points), so that U S = I; once per factor of two. `None` for resolutions that are not related so.
-    pub fn multiscale(from: usize, to: usize) -> Option<Self> {
-        let mut axis: Vec<Mixture> = (0..from).map(|i| vec![(i, 1.0)]).collect();
-        while axis.len() < to {
-            let add = |a: &[(usize, f64)], b: &[(usize, f64)]| {
-                let mut sum = Mixture::new();
-                for &(i, w) in a.iter().chain(b) {
-                    match sum.iter_mut().find(|(j, _)| *j == i) {
-                        Some((_, total)) => *total += w / 2.0,
-                        None => sum.push((i, w / 2.0)),
-                    }
+    /// The multiscale networks' operators: S to a finer image, which is how images are made finer, and U to a coarser one, its left
+    /// inverse: U S = 1. `None` for resolutions of which neither is a multiple of the other.
+    pub fn multiscale(from: usize, to: usize, rule: Resampling) -> Option<Self> {
+        if to.is_multiple_of(from) {
+            return Some(Self::bilinear(from, to, rule));
+        }
+        from.is_multiple_of(to).then(|| Self::restriction(to, from / to, rule))
+    }
+
+    /// To so many pixels along a side from `factor` times as many.
+    fn restriction(to: usize, factor: usize, rule: Resampling) -> Self {
+        let from = to * factor;
+        let row = |pixel: usize| {
+            let middle = pixel * factor + factor / 2;
+            match rule {
+                Resampling::Aligned => mixture([(pixel * factor, 1.0)]),
+                Resampling::Centred if !factor.is_multiple_of(2) => mixture([(middle, 1.0)]),
+                // The centre lies between two fine pixels. On either side of it S is linear over the next two, which lie
+                // at 1 : 3 from it: both lines are continued to the centre, and the mean is taken.
+                Resampling::Centred => {
+                    let inside = |at: usize| at.clamp(1, from) - 1;
+                    let around = [(middle - 1, -0.25), (middle, 0.75), (middle + 1, 0.75), (middle + 2, -0.25)];
+                    mixture(around.map(|(at, weight)| (inside(at), weight)))
                 }
-                sum
-            };
-            let next = |i: usize| &axis[(i + 1).min(axis.len() - 1)];
-            axis = (0..2 * axis.len())
-                .map(|k| if k % 2 == 0 { axis[k / 2].clone() } else { add(&axis[k / 2], next(k / 2)) })
-                .collect();
-        }
-        while axis.len() > to {
-            axis = axis.into_iter().step_by(2).collect();
-        }
-        (axis.len() == to && (from.max(to) / from.min(to)).is_power_of_two()).then(|| Self::new(from, axis))
+            }
+        };
+        Self::new(from, (0..to).map(row).collect())
     }
 
     /// Applies the map to a state (nodes x samples x channels).
@@ -141,7 +157,9 @@ impl Operation<1> for PixelMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::images::Resampler;
     use burn::tensor::Device;
+    use proptest::prelude::*;
 
     fn run(map: &PixelMap, values: Vec<f64>) -> Vec<f64> {
         let nodes = values.len();
@@ -153,25 +171,41 @@ mod tests {
     fn by_hand() {
         let image: Vec<f64> = (0..16).map(f64::from).collect();
         assert_eq!(run(&PixelMap::average(4, 2), image.clone()), [2.5, 4.5, 10.5, 12.5]);
-        assert_eq!(run(&PixelMap::bilinear(4, 2), image.clone()), [2.5, 4.5, 10.5, 12.5]);
-        assert_eq!(run(&PixelMap::multiscale(4, 2).unwrap(), image), [0.0, 2.0, 8.0, 10.0]);
-        let finer = run(&PixelMap::multiscale(2, 4).unwrap(), vec![0.0, 2.0, 4.0, 6.0]);
+        let (centred, aligned) = (Resampling::Centred, Resampling::Aligned);
+        assert_eq!(run(&PixelMap::bilinear(4, 2, centred), image.clone()), [2.5, 4.5, 10.5, 12.5]);
+        assert_eq!(run(&PixelMap::bilinear(4, 2, aligned), image.clone()), [0.0, 2.0, 8.0, 10.0]);
+        assert_eq!(run(&PixelMap::multiscale(4, 2, aligned).unwrap(), image.clone()), [0.0, 2.0, 8.0, 10.0]);
+        let finer = run(&PixelMap::multiscale(2, 4, aligned).unwrap(), vec![0.0, 2.0, 4.0, 6.0]);
         assert_eq!(finer[..8], [0.0, 1.0, 2.0, 2.0, 2.0, 3.0, 4.0, 4.0]);
         assert_eq!(finer[8..], [4.0, 5.0, 6.0, 6.0, 4.0, 5.0, 6.0, 6.0]);
+        // Along a side (-0 + 3 * 0 + 3 * 1 - 2) / 4 and (-1 + 3 * 2 + 3 * 3 - 3) / 4 in units of a column, 4 of a row.
+        let coarser = run(&PixelMap::multiscale(4, 2, centred).unwrap(), image);
+        assert_eq!(coarser, [1.25, 3.75, 11.25, 13.75]);
         // Cells that are not whole: three pixels over two.
         let thirds = run(&PixelMap::average(3, 2), vec![1.0; 9]);
         assert!(thirds.iter().all(|v| (v - 1.0).abs() < 1e-6));
-        assert!(PixelMap::multiscale(28, 21).is_none());
+        assert!(PixelMap::multiscale(28, 21, aligned).is_none());
     }
 
-    #[test]
-    fn restriction_undoes_prolongation() {
-        for factor in [2, 4] {
-            let image: Vec<f64> = (0..25).map(|i| (f64::from(i) * 0.7).sin()).collect();
-            let there = run(&PixelMap::multiscale(5, 5 * factor).unwrap(), image.clone());
-            let back = run(&PixelMap::multiscale(5 * factor, 5).unwrap(), there);
+    proptest! {
+        /// U S = 1 for images and features alike: S is the very map that makes finer images.
+        #[test]
+        fn restriction_undoes_prolongation(
+            image in proptest::collection::vec(-1.0f64..1.0, 49),
+            factor in 2usize..7,
+            is_aligned: bool,
+        ) {
+            let rule = if is_aligned { Resampling::Aligned } else { Resampling::Centred };
+            let pixels: Vec<f32> = image.iter().map(|&v| v as f32).collect();
+            let there = run(&PixelMap::multiscale(7, 7 * factor, rule).unwrap(), image.clone());
+            let finer = Resampler::new(7, 7 * factor, rule).unwrap().apply(&pixels);
+            for (a, b) in there.iter().zip(&finer) {
+                prop_assert!((a - f64::from(*b)).abs() < 1e-6);
+            }
+            let back = run(&PixelMap::multiscale(7 * factor, 7, rule).unwrap(), there);
             for (a, b) in back.iter().zip(&image) {
-                assert!((a - b).abs() < 1e-6);
+                // Tensors are of single precision here.
+                prop_assert!((a - b).abs() < 1e-6);
             }
         }
     }

@@ -7,19 +7,21 @@ use super::cnn::convolve;
 use super::image::Pass;
 use super::layers::{Activation, activate};
 use super::maps::PixelMap;
+use super::space::ImageShape;
 use crate::{Error, Result};
 use burn::tensor::Tensor;
 
 /// The maps from a resolution to the training's, and back; nothing if they are the same.
 pub(crate) fn maps(pass: &Pass) -> Result<Option<(PixelMap, PixelMap)>> {
-    let (side, trained) = (pass.side, pass.network.shape.side);
+    let ImageShape { side: trained, resampling, .. } = pass.network.shape;
+    let side = pass.side;
     if side == trained {
         return Ok(None);
     }
     let map = |from, to| {
-        PixelMap::multiscale(from, to).ok_or_else(|| {
-            let expected = format!("{trained} times or divided by a power of two");
-            Error::invalid("the images' side", expected, side, "the multiscale operators halve and double images")
+        PixelMap::multiscale(from, to, resampling).ok_or_else(|| {
+            let expected = format!("{trained} times or divided by a whole number");
+            Error::invalid("the images' side", expected, side, "the network works at the training's resolution inside")
         })
     };
     Ok(Some((map(side, trained)?, map(trained, side)?)))

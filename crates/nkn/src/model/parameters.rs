@@ -290,7 +290,13 @@ mod tests {
     /// The size is known before anything is allocated, whatever the depth, and an impossible one is refused.
     #[test]
     fn sizes() {
-        let image = Space::Images(ImageShape { side: 8, channels: 3, extent: 8.0, classes: 10 });
+        let image = Space::Images(ImageShape {
+            side: 8,
+            channels: 3,
+            extent: 8.0,
+            classes: 10,
+            resampling: Default::default(),
+        });
         for space in [Space::Functions { dim: 1 }, Space::Functions { dim: 2 }, image] {
             for &kind in space.kinds() {
                 for block in [Block::None, Block::Nnn, Block::Nkn] {

@@ -1,6 +1,8 @@
 //! A trained network applied to new functions or images, at any resolution.
 
 use super::batch::{Batch, BatchOptions};
+use super::config::ModelConfig;
+use super::depth::Depth;
 use super::geometry::{Geometries, Geometry};
 use super::image::{Network, Pass};
 use super::image_batch::image_batch;
@@ -19,8 +21,8 @@ use std::ops::Range;
 /// Numbers in a state of a batch in evaluations: bounds their memory, and makes batches large enough that a kernel evaluated once per batch does not show.
 const STATE: usize = 16_000_000;
 
-/// Nodes of clouds that are computed side by side.
-const SIDE_BY_SIDE: usize = 20_000;
+/// Samples, and nodes of clouds, that are computed side by side: bounds the memory of evaluations.
+pub(crate) const SIDE_BY_SIDE: (usize, usize) = (128, 20_000);
 
 /// Predictions that come in groups of samples, put into the order of the samples.
 pub(crate) struct InOrder {
@@ -56,6 +58,11 @@ pub struct Predicting<'a> {
     pub memory_gib: f64,
     /// In double precision.
     pub double: bool,
+    /// Another depth than the training's (NKN on functions).
+    pub depth: Option<Depth>,
+    /// The relative error that may be left on the way to the limit of infinite depth; left out, what the precision
+    /// allows.
+    pub tolerance: Option<f64>,
     /// Where to compute.
     pub device: Device,
     /// Asked with the number of samples done, and of all: true goes on, false stops with [`Error::Stopped`].
@@ -64,18 +71,36 @@ pub struct Predicting<'a> {
 
 impl Default for Predicting<'_> {
     fn default() -> Self {
-        Self { quadrature: None, memory_gib: 4.0, double: false, device: Device::default(), go_on: &|_, _| true }
+        Self {
+            quadrature: None,
+            memory_gib: 4.0,
+            double: false,
+            depth: None,
+            tolerance: None,
+            device: Device::default(),
+            go_on: &|_, _| true,
+        }
     }
 }
 
 impl Predicting<'_> {
-    fn options(&self, depth: usize) -> BatchOptions {
-        BatchOptions {
+    fn options(&self, model: &Model) -> Result<BatchOptions> {
+        let (depth, integrator) = self.depth.unwrap_or(Depth::Layers(model.depth)).layers(model)?;
+        let least = if self.double { 1e-14 } else { 1e-7 };
+        if let Some(tolerance) = self.tolerance
+            && !(least..1.0).contains(&tolerance)
+        {
+            let hint = "the rounding of the numbers is larger: ask for less, or leave it out";
+            return Err(Error::invalid("tolerance", format!("a number from {least:e} to below 1"), tolerance, hint));
+        }
+        Ok(BatchOptions {
+            integrator,
+            tolerance: self.tolerance,
             budget: self.memory_gib * (1u64 << 30) as f64,
             dtype: if self.double { DType::F64 } else { DType::F32 },
             quadrature: self.quadrature,
             ..BatchOptions::new(depth, &self.device.burn())
-        }
+        })
     }
 
     fn check(&self, done: usize, all: usize) -> Result<()> {
@@ -87,6 +112,31 @@ impl Predicting<'_> {
 pub(super) fn wrong_space(got: &str, space: &Space) -> Error {
     let expected = format!("{}, which the network has learned from", space.title());
     Error::invalid("the samples", expected, got, "give samples of the same kind, or another network")
+}
+
+/// Whether a network can be applied to these samples, or tested with them: their dimension, fields and components.
+pub(crate) fn check_samples(config: &ModelConfig, space: &Space, samples: &Samples) -> Result<()> {
+    let Space::Functions { dim } = space else { return Err(wrong_space("functions", space)) };
+    let got = samples.domain().dim();
+    if got != *dim {
+        let hint = "give samples on a domain of the same dimension";
+        return Err(Error::invalid("the dimension of the points", dim.to_string(), got, hint));
+    }
+    let check = |name: &String, components: usize| {
+        let expected = config.components_of(name);
+        if components == expected {
+            return Ok(());
+        }
+        let hint = "give the fields that the network was trained with";
+        Err(Error::invalid(format!("components of {name:?}"), expected.to_string(), components, hint))
+    };
+    config.fields.iter().try_for_each(|name| check(name, samples.field(name)?.components))?;
+    if samples.outputs().is_empty() {
+        return Ok(());
+    }
+    let names = config.output_names();
+    let Ok(outputs) = samples.outputs_named(&names) else { return Ok(()) };
+    names.iter().zip(outputs).try_for_each(|(name, output)| check(name, output.components))
 }
 
 impl Model {
@@ -103,13 +153,13 @@ impl Model {
 
     /// [`Self::predict_functions`] with geometries that were made before.
     pub(super) fn predict_on(&self, geometries: &Geometries, samples: &Samples, how: &Predicting) -> Result<Vec<f64>> {
-        let options = how.options(self.depth);
+        let options = how.options(self)?;
         let parameters = self.parameters.tensors(&options.device, options.dtype);
         let mut prediction = InOrder::new(samples, self.config.output_columns());
         // Some samples at a time bound the memory; results of a sample do not depend on its company beyond rounding.
         let all: Vec<usize> = (0..samples.count()).collect();
         let (step, nodes) = match samples.domain() {
-            Domain::Clouds(_) => (128, SIDE_BY_SIDE),
+            Domain::Clouds(_) => SIDE_BY_SIDE,
             _ => (self.samples_at_a_time(&geometries.of(&[0])?, samples, &options)?, usize::MAX),
         };
         let mut done = 0;
@@ -151,27 +201,7 @@ impl Model {
 
     /// Whether the network can be applied to these samples.
     pub(crate) fn check_samples(&self, samples: &Samples) -> Result<()> {
-        let Space::Functions { dim } = self.space else { return Err(wrong_space("functions", &self.space)) };
-        let got = samples.domain().dim();
-        if got != dim {
-            let hint = "give samples on a domain of the same dimension";
-            return Err(Error::invalid("the dimension of the points", dim.to_string(), got, hint));
-        }
-        let check = |name: &String, components: usize| {
-            let expected = self.config.components_of(name);
-            if components == expected {
-                return Ok(());
-            }
-            let hint = "give the fields that the network was trained with";
-            Err(Error::invalid(format!("components of {name:?}"), expected.to_string(), components, hint))
-        };
-        self.config.fields.iter().try_for_each(|name| check(name, samples.field(name)?.components))?;
-        if samples.outputs().is_empty() {
-            return Ok(());
-        }
-        let names = self.config.output_names();
-        let Ok(outputs) = samples.outputs_named(&names) else { return Ok(()) };
-        names.iter().zip(outputs).try_for_each(|(name, output)| check(name, output.components))
+        check_samples(&self.config, &self.space, samples)
     }
 
     /// How many samples to predict at a time: as many as possible share kernel rows, unless fewer at a time fit the memory
@@ -183,11 +213,14 @@ impl Model {
             let indices: Vec<usize> = (0..count).collect();
             let batch = Batch::on(geometry, &self.config, &samples.select(&indices), options)?;
             let Some(plan) = batch.kernel().map(|kernel| &kernel.plan) else { return Ok(count) };
-            let seconds = plan.cost(plan.order).seconds / count as f64;
+            let cost = plan.cost(plan.order);
+            // Finished blocks cannot be streamed: what does not fit is done with fewer samples.
+            let is_too_large = plan.purpose.features == 0 && cost.bytes > options.budget;
+            let seconds = if is_too_large { f64::INFINITY } else { cost.seconds / count as f64 };
             if seconds < best.0 {
                 best = (seconds, count);
             }
-            if !plan.streams() {
+            if !plan.streams() && !is_too_large {
                 break;
             }
         }
@@ -197,6 +230,7 @@ impl Model {
     /// The probability of every class for images at a resolution, images x classes.
     pub(crate) fn predict_images(&self, images: &Images, side: usize, how: &Predicting) -> Result<Vec<f32>> {
         let network = self.image_network()?;
+        how.depth.map_or(Ok((self.depth, None)), |depth| depth.layers(self))?;
         if images.channels != network.shape.channels {
             let hint = "give images with the channels of the training";
             let expected = format!("{} channels", network.shape.channels);
@@ -217,7 +251,7 @@ impl Network {
         side: usize,
         how: &Predicting,
     ) -> Result<Vec<f32>> {
-        let resampler = Resampler::new(images.side, side)?;
+        let resampler = Resampler::new(images.side, side, self.shape.resampling)?;
         let size = (STATE / (side * side * self.config.width)).clamp(1, 256);
         let mut result = Vec::with_capacity(images.count * self.shape.classes);
         let all: Vec<usize> = (0..images.count).collect();

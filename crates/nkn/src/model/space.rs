@@ -1,6 +1,7 @@
 //! What a network acts on: functions on a domain, or images.
 
 use super::config::Kind;
+use crate::field::images::Resampling;
 use serde::{Deserialize, Serialize};
 
 /// The sizes that the data give, besides the number of nodes, which is free.
@@ -27,6 +28,9 @@ pub struct ImageShape {
     pub extent: f64,
     /// The number of classes.
     pub classes: usize,
+    /// How images of other resolutions are made, and so how the network goes from one to another inside.
+    #[serde(default)]
+    pub resampling: Resampling,
 }
 
 impl Space {
@@ -52,5 +56,21 @@ impl Space {
             Space::Functions { dim } => *dim,
             Space::Images(_) => 2,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_say_how_images_were_resampled_and_old_ones_mean_the_usual_way() {
+        let old = r#"{"images":{"side":28,"channels":1,"extent":28.0,"classes":10}}"#;
+        let Space::Images(shape) = serde_json::from_str(old).unwrap() else { panic!("images") };
+        assert_eq!(shape.resampling, Resampling::Centred);
+        let new = Space::Images(ImageShape { resampling: Resampling::Aligned, ..shape });
+        let text = serde_json::to_string(&new).unwrap();
+        assert!(text.contains(r#""resampling":"aligned""#), "{text}");
+        assert_eq!(serde_json::from_str::<Space>(&text).unwrap(), new);
     }
 }

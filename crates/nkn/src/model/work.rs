@@ -30,14 +30,18 @@ impl Work {
         let kernel = kernel_shape(config, dim)?;
         let cost = plan.cost(plan.order);
         // The last layer is counted with the assembly, unless K is a number.
-        let evaluated = if config.width == 1 { Some(kernel) } else { kernel.hidden() };
+        let evaluated = if config.width == 1 && !config.is_dissipative() { Some(kernel) } else { kernel.hidden() };
         let hidden = evaluated.map_or(0.0, |shape| perceptron(&shape, rows, options.training).0);
         let reaction = match config.kind {
             Kind::Nkn => perceptron(&reaction_shape(config, dim)?, nodes, options.training),
             _ => (0.0, 0.0),
         };
         let kernel = kernel_bytes(config, dim, plan.kernel_rows(), options.training)?;
-        Ok(Self { gflop: (cost.flops + hidden + reaction.0) / 1e9, bytes: cost.bytes + kernel + reaction.1 })
+        let form = match batch.kernel().and_then(|kernel| kernel.pairs.as_ref()) {
+            Some(pairs) => dissipative(config, dim, pairs.count() as f64, options.training)?,
+            None => 0.0,
+        };
+        Ok(Self { gflop: (cost.flops + hidden + reaction.0 + form) / 1e9, bytes: cost.bytes + kernel + reaction.1 })
     }
 
     /// The work of two parts of a batch.
@@ -64,6 +68,15 @@ fn fourier(config: &ModelConfig, dim: usize, layers: &[Arc<Layer>], training: bo
     let each = fixed * 2.0 * transform + learned * (mix + pointwise);
     let bytes = 4.0 * samples * (nodes * (3.0 * d + config.head as f64) + 2.0 * d * nodes * layers.len() as f64);
     Work { gflop: (layers.len() as f64 * each + learned * (head + lift)) / 1e9, bytes }
+}
+
+/// The last layer of a dissipative kernel, once per pair, and the products that make its blocks.
+fn dissipative(config: &ModelConfig, dim: usize, pairs: f64, training: bool) -> Result<f64> {
+    let shape = kernel_shape(config, dim)?;
+    let features = shape.hidden().map_or(shape.inputs(), |hidden| hidden.outputs()) as f64;
+    let d = config.width as f64;
+    let (layers, products) = if training { (3.0, 7.0) } else { (1.0, 2.0) };
+    Ok(pairs * (layers * 2.0 * features * d * d + products * 2.0 * d * d * d))
 }
 
 /// Operations and bytes: in training three products per layer, two in the first, whose input is given.

@@ -1,5 +1,6 @@
 //! What an evolution costs in each order: operations, a rough time, and memory. Orders are chosen by it.
 
+use super::integrator::Integrator;
 use super::plan::{Order, Plan};
 
 /// What the machine does in a second, per kind of work. The rates only have to put the orders into the right sequence, so they are constants:
@@ -47,7 +48,11 @@ impl Plan {
     /// and, in training, with all derivatives.
     pub fn cost(&self, order: Order) -> Cost {
         let purpose = &self.purpose;
-        let (d, depth, samples) = (self.width as f64, self.depth as f64, self.samples() as f64);
+        let depth = match self.integrator() {
+            Integrator::Exponential => Integrator::Exponential.products(),
+            integrator => self.depth as f64 * integrator.products(),
+        };
+        let (d, samples) = (self.width as f64, self.samples() as f64);
         let (nodes, edges, rows) = (self.nodes() as f64, self.edges() as f64, self.kernel_rows() as f64);
         let features = purpose.features as f64;
         // A product has two factors, hence two more products for their derivatives.
@@ -101,12 +106,21 @@ mod tests {
     use super::*;
     use crate::domain::{Domain, Extent, Grid, Quadrature, connect};
     use crate::kernel::{MlpShape, RowTable, evaluate};
-    use crate::operator::{Purpose, Update};
+    use crate::operator::{Integrator, Purpose, Update};
     use crate::seed::{Seed, uniform};
     use std::time::Instant;
 
     fn purpose(features: usize, training: bool) -> Purpose {
-        Purpose { features, hidden_flops: 1e6, rectified: true, training, nodes_first: false, budget: f64::INFINITY }
+        Purpose {
+            features,
+            hidden_flops: 1e6,
+            rectified: true,
+            training,
+            nodes_first: false,
+            integrator: Integrator::Euler,
+            tolerance: None,
+            budget: f64::INFINITY,
+        }
     }
 
     /// A plan on the unit square; with `sees` the kernel sees a two-valued b.

@@ -4,13 +4,19 @@ mod cost;
 mod edges;
 mod fused;
 mod integral;
+mod integrator;
+mod pairs;
 mod plan;
+mod sector;
 
 pub use edges::Edges;
 pub use integral::{Integral, pointwise};
+pub use integrator::{Integrator, PlainSteps};
+pub use pairs::Pairs;
 #[cfg(test)]
 pub use plan::Order;
 pub use plan::{Plan, Purpose, Update};
+pub use sector::{sector, skewness};
 
 use crate::kernel::{MlpShape, affine};
 use crate::linalg::Real;
@@ -23,7 +29,8 @@ use std::sync::Arc;
 /// state.
 #[derive(Clone, Debug)]
 pub struct Equation {
-    /// The output of the kernel network's last hidden layer: kernel rows x features.
+    /// The output of the kernel network's last hidden layer: kernel rows x features. Or, where the last layer is empty,
+    /// the blocks K themselves.
     pub features: Tensor<2>,
     /// The kernel network's last layer: its weight (d² x features) row by row, then its bias (d²). The d²
     /// outputs, row by row, are K_ij, and K multiplies h(y) from the left.
@@ -38,6 +45,9 @@ impl Equation {
     /// The kernel's blocks K = W phi + b, one per kernel row, d x d row by row.
     pub fn blocks(&self) -> Tensor<2> {
         let [d] = self.source.dims();
+        if self.last_layer.dims() == [0] {
+            return self.features.clone();
+        }
         affine(self.features.clone(), self.last_layer.clone(), d * d)
     }
 }

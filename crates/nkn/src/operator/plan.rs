@@ -2,8 +2,10 @@
 //! the products are taken.
 
 use super::edges::Edges;
+use super::integrator::{Course, Integrator};
 use crate::kernel::RowTable;
 use crate::linalg::Groups;
+use crate::{Error, Result};
 use std::sync::{Arc, OnceLock};
 
 /// The rule that takes h at one layer to h at the next.
@@ -89,12 +91,14 @@ pub struct Plan {
     pub(crate) rows: RowTable,
     /// The samples of each kernel row, once somebody asks.
     users: OnceLock<Groups>,
+    /// Why an evolution by this plan has no result, if it has none.
+    failure: OnceLock<String>,
 }
 
 /// What a plan is chosen for.
 #[derive(Clone, Copy, Debug)]
 pub struct Purpose {
-    /// The width of the kernel network's last hidden layer.
+    /// The width of the kernel network's last hidden layer; 0 where the blocks K come finished.
     pub features: usize,
     /// Operations of one row of the kernel network up to that layer.
     pub hidden_flops: f64,
@@ -104,6 +108,11 @@ pub struct Purpose {
     pub training: bool,
     /// Whether states come and go as nodes x samples x d instead of samples x nodes x d.
     pub nodes_first: bool,
+    /// How the equation of an NKN is followed.
+    pub integrator: Integrator,
+    /// The relative error that an integrator may leave which is exact to a tolerance; left out, what the precision
+    /// allows.
+    pub tolerance: Option<f64>,
     /// Memory that the evolution may take, in bytes.
     pub budget: f64,
 }
@@ -120,8 +129,17 @@ impl Plan {
     ) -> Self {
         let graph = graph.into();
         assert_eq!(graph.edges(), rows.edges());
-        let mut plan =
-            Self { width, depth, update, order: Order::Blocks, purpose: *purpose, graph, rows, users: OnceLock::new() };
+        let mut plan = Self {
+            width,
+            depth,
+            update,
+            order: Order::Blocks,
+            purpose: *purpose,
+            graph,
+            rows,
+            users: OnceLock::new(),
+            failure: OnceLock::new(),
+        };
         let orders = [Order::Dense, Order::Shared, Order::Blocks, Order::Contracted];
         let possible = orders.into_iter().filter(|&order| plan.supports(order));
         let cost = |order: Order| plan.cost(order);
@@ -142,13 +160,45 @@ impl Plan {
         self
     }
 
-    /// Whether the order can be used: two of them need one A for all samples, the dense one also its own layout.
+    /// Whether the order can be used: two of them need one A for all samples, the dense one also its own layout, and one
+    /// the features behind K. Shared and contracted products are fused with the steps of explicit Euler.
     pub fn supports(&self, order: Order) -> bool {
+        let is_euler = self.integrator() == Integrator::Euler;
         match order {
             Order::Dense => self.rows.is_shared() && !self.purpose.nodes_first,
-            Order::Shared => self.rows.is_shared(),
-            Order::Blocks | Order::Contracted => true,
+            Order::Shared => self.rows.is_shared() && is_euler,
+            Order::Blocks => true,
+            Order::Contracted => self.purpose.features > 0 && is_euler,
         }
+    }
+
+    /// How the equation is followed; layers that are no steps of one go by themselves.
+    pub(crate) fn integrator(&self) -> Integrator {
+        match self.update {
+            Update::DiffusionReaction { .. } => self.purpose.integrator,
+            Update::GraphKernel { .. } => Integrator::Euler,
+        }
+    }
+
+    /// The way through all layers, in numbers of so many bytes.
+    pub(super) fn course(&self, bytes: usize) -> Course {
+        let usual = if bytes == size_of::<f64>() { 1e-13 } else { 1e-6 };
+        let tolerance = self.purpose.tolerance.unwrap_or(usual);
+        Course { integrator: self.integrator(), step: self.update.step(), steps: self.depth, tolerance }
+    }
+
+    /// Keeps why there is no result.
+    pub(super) fn fail(&self, got: String) {
+        let _ = self.failure.set(got);
+    }
+
+    /// An error if an evolution by this plan has not reached its tolerance.
+    pub fn check(&self) -> Result<()> {
+        let Some(got) = self.failure.get() else { return Ok(()) };
+        let (what, expected) = (format!("the integrator `{}`", self.integrator()), "to reach its tolerance");
+        let hint =
+            "the operator is too large or not finite: take more layers, a coarser tolerance, or an earlier checkpoint";
+        Err(Error::invalid(what, expected, got, hint))
     }
 
     /// Whether the kernel network is evaluated some nodes at a time, within the budget.
@@ -180,6 +230,11 @@ impl Plan {
     pub fn edge_list(&self) -> Vec<(u32, u32, f64)> {
         let edges = self.graph.targets.iter().zip(self.graph.sources()).zip(self.graph.weights());
         edges.map(|((&x, &y), &w)| (x, y, w)).collect()
+    }
+
+    /// The measure of the nodes for which the weights are symmetric, if they are.
+    pub fn measure(&self) -> Option<&[f64]> {
+        self.graph.measure()
     }
 
     /// The samples of each kernel row.

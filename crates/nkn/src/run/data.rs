@@ -3,7 +3,7 @@
 use crate::domain::Domain;
 use crate::error::ensure;
 use crate::field::Samples;
-use crate::field::images::Images;
+use crate::field::images::{Images, Resampling};
 use crate::io::{Need, read_dataset, read_first, write_dataset};
 use crate::model::{ModelConfig, Space};
 use crate::problem::images::{ImageSet, load};
@@ -100,6 +100,9 @@ pub struct DataConfig {
     /// Images: the sides of the images that the network is tested with.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tested_at: Vec<usize>,
+    /// Images: how other sizes are made of the original images.
+    #[serde(skip_serializing_if = "Resampling::is_usual")]
+    pub resampling: Resampling,
     /// Darcy: nodes along a side of the grid on which the equation is solved.
     pub fine: usize,
     /// Darcy: how far b_eps is smoothed, the standard deviation in cells of the fine grid [the samples' own; sqrt(5) of
@@ -132,6 +135,7 @@ impl Default for DataConfig {
             seed: 0,
             resolution: None,
             tested_at: Vec::new(),
+            resampling: Resampling::default(),
             fine: darcy::SIDE,
             smoothing: None,
             folder: "data".into(),
@@ -296,7 +300,8 @@ impl DataConfig {
         }
         tests.push(TestSet { name: "official", images: some(data.testing, self.test_samples) });
         let side = self.resolution.unwrap_or(train.side);
-        Ok(ImageSplits { train: some(train, self.train_samples), tests, side, tested_at: self.tested_at.clone() })
+        let (train, tested_at) = (some(train, self.train_samples), self.tested_at.clone());
+        Ok(ImageSplits { train, tests, side, tested_at, resampling: self.resampling })
     }
 
     /// The test samples at other resolutions (nodes along the first axis): generated where the problem allows it, else every
@@ -331,6 +336,10 @@ impl DataConfig {
         ensure!(
             self.periodic.is_empty() || self.problem == Problem::Files,
             Error::invalid("data.periodic", "nothing unless problem = \"files\"", "some axes", "leave it out")
+        );
+        ensure!(
+            self.resampling.is_usual() || self.problem.is_images() || self.problem == Problem::Memory,
+            Error::invalid("data.resampling", "nothing unless these are images", "a rule", "leave it out")
         );
         let darcy = ["u", "v"];
         if let Some(name) = self.outputs.iter().find(|name| !darcy.contains(&name.as_str()))

@@ -76,7 +76,7 @@ impl RunFolder {
         if path.exists() && !path.is_dir() {
             return Err(Error::file(path, "is not a folder", "choose another place with --out"));
         }
-        let hint = "continue it with --resume, replace it with --force, or choose another place with --out";
+        let hint = "continue it with --resume (from Python resume=True), replace it with --force, or choose another place with --out";
         ensure!(!occupied || existing != Existing::Refuse, Error::file(path, "exists already", hint));
         if existing == Existing::Resume {
             let folder = Self::open(path)?;

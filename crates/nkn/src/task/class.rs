@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::engine::Engine;
-use crate::field::images::{CLASSES, Images, Resampler};
+use crate::field::images::{CLASSES, Images, Resampler, Resampling};
 use crate::model::image::{Network, Norms, Pass};
 use crate::model::image_batch::{Motion, Motions, channel_normalisers, image_batch};
 use crate::model::parameters::ParameterTensors;
@@ -33,13 +33,15 @@ pub struct ImageSplits {
     pub side: usize,
     /// The sides that are tested at.
     pub tested_at: Vec<usize>,
+    /// How images of other sides are made of the original ones.
+    pub resampling: Resampling,
 }
 
 impl ImageSplits {
     /// What the network must know about the images.
     pub fn shape(&self) -> ImageShape {
         let Images { side, channels, .. } = self.train;
-        ImageShape { side: self.side, channels, extent: side as f64, classes: CLASSES }
+        ImageShape { side: self.side, channels, extent: side as f64, classes: CLASSES, resampling: self.resampling }
     }
 }
 
@@ -77,7 +79,7 @@ impl<'a> ClassTask<'a> {
             return Err(Error::invalid("the images", "at least one to learn from", "none", "check the data"));
         }
         let setup = Setup { model, config, space, device, normalisers: channel_normalisers(&splits.train) };
-        let resampler = Resampler::new(splits.train.side, splits.side)?;
+        let resampler = Resampler::new(splits.train.side, splits.side, splits.resampling)?;
         let motions = Motions { flip: config.flip, shift: config.shift, seed: Seed::new(config.seed) };
         Ok(Self { setup, splits, resampler, motions, network: None })
     }

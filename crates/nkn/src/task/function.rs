@@ -9,16 +9,14 @@ use crate::model::InOrder;
 use crate::model::function;
 use crate::model::parameters::ParameterTensors;
 use crate::model::{
-    Averages, Batch, BatchOptions, Geometries, Model, ModelConfig, Normalisers, Parameters, Space, Work,
+    Averages, Batch, BatchOptions, Geometries, Model, ModelConfig, Normalisers, Parameters, SIDE_BY_SIDE, Space, Work,
+    check_samples,
 };
 use crate::seed::{Seed, uniform};
 use crate::train::{Augment, LossKind, Measure, Place, Setup, Task, TrainConfig};
 use crate::{Error, Result};
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor, TensorData};
 use std::borrow::Cow;
-
-/// Samples per batch of an evaluation, and nodes of clouds side by side: bound its memory.
-pub(crate) const PIECE: (usize, usize) = (128, 20_000);
 
 /// Keeps the square root's derivative finite where prediction and truth agree exactly.
 const TINY: f64 = 1e-30;
@@ -81,6 +79,9 @@ impl<'a> FunctionTask<'a> {
         let space = Space::Functions { dim: train.domain().dim() };
         model.check_for(&space)?;
         config.check()?;
+        if let Some(test) = test {
+            check_samples(model, &space, test).map_err(|error| error.of("the test samples"))?;
+        }
         if config.loss == LossKind::CrossEntropy {
             let hint = "cross entropy is for images";
             return Err(Error::invalid("train.loss", "relative_l2 or mse for functions", "cross_entropy", hint));
@@ -354,7 +355,7 @@ impl Evaluation {
             let batch = Batch::on(&geometries.of(&group)?, config, &samples.select(&group), &options)?;
             Ok((group, batch))
         };
-        let (samples, nodes) = PIECE;
+        let (samples, nodes) = SIDE_BY_SIDE;
         let batches = geometries.groups(&indices, samples, nodes).into_iter().map(batch).collect::<Result<_>>()?;
         Ok(Self { batches, options })
     }

@@ -29,8 +29,9 @@ struct Header<S> {
     state: S,
 }
 
-/// The prefix of what belongs to the best weights.
+/// The prefixes of what belongs to the best weights and to the mean of the last ones.
 const BEST: &str = "best.";
+const MEAN: &str = "mean.";
 
 impl State {
     /// Saves the state.
@@ -47,6 +48,10 @@ impl State {
         pieces.extend(average_pieces(&self.averages, ""));
         pieces.extend(parameter_pieces(&self.best, BEST));
         pieces.extend(average_pieces(&self.best_averages, BEST));
+        if self.averaged > 0 {
+            pieces.extend(parameter_pieces(&self.mean, MEAN));
+            pieces.extend(average_pieces(&self.mean_averages, MEAN));
+        }
         let mut optimiser = self.optimiser.clone();
         let vectors = optimiser.vectors(&self.parameters).into_iter();
         pieces.extend(vectors.map(|(name, vector)| Piece::single(name, vec![vector.len()], vector)));
@@ -78,6 +83,9 @@ impl State {
         // Checkpoints of images once had no best weights: the last ones were kept.
         let has_best = tensors.names().iter().any(|name| name.starts_with(BEST));
         (state.best, state.best_averages) = weights(if has_best { BEST } else { "" })?;
+        if state.averaged > 0 {
+            (state.mean, state.mean_averages) = weights(MEAN)?;
+        }
         state.optimiser = read_optimiser(path, &tensors, train, &layout, header.steps)?;
         Ok(state)
     }

@@ -150,6 +150,9 @@ pub struct TrainConfig {
     /// Largest allowed norm of the gradient; longer ones are shortened to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip: Option<f64>,
+    /// The share of a depth's steps, the last ones, whose weights are averaged: the mean is tested and kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub average: Option<f64>,
     /// Stop a depth after this many epochs without a better training error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_after: Option<usize>,
@@ -188,6 +191,7 @@ impl Default for TrainConfig {
             basis_every: 10,
             schedule: ScheduleConfig::default(),
             clip: None,
+            average: None,
             stop_after: None,
             stop_tolerance: 1e-4,
             record_every: 10,
@@ -292,6 +296,9 @@ impl TrainConfig {
         }
         if let Some(clip) = self.clip {
             number("clip", clip > 0.0, clip, "a positive number")?;
+        }
+        if let Some(share) = self.average {
+            number("average", share > 0.0 && share <= 1.0, share, "a share of the steps, above 0 and up to 1")?;
         }
         self.schedule.check()
     }

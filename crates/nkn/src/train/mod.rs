@@ -1,5 +1,6 @@
 //! Training: the one trainer with its ladder from shallow to deep, optimisers, schedules and checkpoints; what it must know of a task.
 
+mod average;
 mod checkpoint;
 mod config;
 mod optimiser;

@@ -35,6 +35,13 @@ pub struct State {
     /// The averages that belong to them.
     #[serde(skip)]
     pub(crate) best_averages: Averages,
+    /// The mean of the weights over the last steps, with the averages that belong to it.
+    #[serde(skip)]
+    pub(crate) mean: Parameters,
+    #[serde(skip)]
+    pub(crate) mean_averages: Averages,
+    /// Over how many steps; without any there is no mean.
+    pub averaged: u64,
     /// Infinite before the first epoch.
     #[serde(with = "bits", default = "infinity")]
     pub best_loss: f64,

@@ -101,7 +101,8 @@ impl Trainer<'_> {
                 records.extend(values.map(|(metric, value)| Measure::new("train", resolution, metric, value)));
             }
             if state.epoch.is_multiple_of(self.config.evaluate_every) || is_last {
-                let model = self.task.setup().network(depth, state.parameters.clone(), state.averages.clone());
+                let (parameters, averages) = state.tested();
+                let model = self.task.setup().network(depth, parameters, averages);
                 if let Some(measure) = self.task.validation(&model)? {
                     validation_error = Some(measure.value);
                     self.follow_validation(state, measure.value);
@@ -148,6 +149,7 @@ impl Trainer<'_> {
                 state.loss += loss * samples.len() as f64;
                 loss = state.loss / count as f64;
             }
+            state.average(self.config, steps);
             state.step += 1;
             (self.observer)(Event::Step { state, steps })?;
         }
@@ -162,12 +164,14 @@ impl Trainer<'_> {
         Ok(Some((loss, rate)))
     }
 
-    /// The last weights take part in the contest for the best, then the depth's errors are taken.
+    /// The last weights take part in the contest for the best, a mean of the last ones wins it; then the depth's errors are taken.
     fn finish_depth(&mut self, depth: usize, state: &mut State) -> Result<()> {
-        let last = self.task.setup().network(depth, state.parameters.clone(), state.averages.clone());
+        let (parameters, averages) = state.tested();
+        let last = self.task.setup().network(depth, parameters, averages);
         let mut errors = self.task.training_error(&last)?;
         let mut model = last;
-        if self.config.keep != Keep::Last {
+        let takes_last = self.config.keep == Keep::Last || (self.config.keep == Keep::Best && state.averaged > 0);
+        if !takes_last {
             let best = self.task.setup().network(depth, state.best.clone(), state.best_averages.clone());
             let best_errors = self.task.training_error(&best)?;
             let is_last_better = self.config.keep == Keep::Best
@@ -199,7 +203,7 @@ impl Trainer<'_> {
         }
         if error < state.best_loss {
             state.best_loss = error;
-            (state.best, state.best_averages) = (state.parameters.clone(), state.averages.clone());
+            (state.best, state.best_averages) = state.tested();
         }
         self.follow_plateau(state, error);
     }

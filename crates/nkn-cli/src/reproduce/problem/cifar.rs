@@ -5,6 +5,7 @@ use super::images::{self, GUESSING, PIXELS};
 use super::{Job, Problem, Request, Task};
 use crate::reproduce::names::kind;
 use anyhow::Result;
+use nkn::field::images::Resampling;
 use nkn::model::{Block, Kind, ModelConfig};
 use nkn::run::RunConfig;
 use nkn::train::{PerDepth, TrainConfig};
@@ -21,9 +22,10 @@ pub static CIFAR: Problem = Problem {
         _ => &[],
     },
     seeds: &[0],
-    compares_initialisations: false,
+    compares_initialisations: None,
     split: "official",
     trained_at: &[32],
+    finer: &[],
     tested_at: |_| &[32, 64, 16],
     has_resolution: PIXELS,
     resolution_names: &[(64, "fine"), (32, "original"), (16, "coarse")],
@@ -31,7 +33,8 @@ pub static CIFAR: Problem = Problem {
     collapse: |_| GUESSING,
     config,
     notes: &[
-        "All networks are trained at 32 × 32 pixels; 64 × 64 and 16 × 16 are made from the same images by bilinear interpolation.",
+        "All networks are trained at 32 × 32 pixels; 64 × 64 and 16 × 16 are made from the same images by bilinear interpolation \
+         on grids with a common first pixel: even pixels are copied and odd ones averaged, or every second pixel is taken.",
         "Tao et al.: the numbers of Tao et al. (2018), quoted by the paper. L is the number of layers of the nonlocal block in a \
          PreResNet-20.",
     ],
@@ -52,5 +55,8 @@ fn config(job: &Job, request: &Request) -> Result<RunConfig> {
         shift: 4,
         ..TrainConfig::images()
     };
-    images::config(nkn::run::Problem::Cifar10, model, train, job, request)
+    let mut config = images::config(nkn::run::Problem::Cifar10, model, train, job, request)?;
+    // So that restriction gives the convolutions the very images of the training: see configs/cifar10.toml.
+    config.data.resampling = Resampling::Aligned;
+    Ok(config)
 }

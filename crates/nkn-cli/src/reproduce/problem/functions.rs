@@ -44,13 +44,14 @@ pub fn ladder(
         }
         _ => {}
     }
-    let statistics = match job.data {
-        Some(Data::Original) => NormaliserKind::None,
-        _ if is_fno => NormaliserKind::Pointwise,
-        _ => NormaliserKind::Scalar,
+    let (input, output) = match (job.data, config.model.normalise_output) {
+        (Some(Data::Original), _) => (NormaliserKind::None, NormaliserKind::None),
+        _ if is_fno => (NormaliserKind::Pointwise, NormaliserKind::Pointwise),
+        (_, NormaliserKind::None) => (NormaliserKind::Scalar, NormaliserKind::Scalar),
+        (_, chosen) => (NormaliserKind::Scalar, chosen),
     };
-    config.model.normalise_input = statistics;
-    config.model.normalise_output = statistics;
+    config.model.normalise_input = input;
+    config.model.normalise_output = output;
     let epochs = request.epochs.map_or(epochs, |epochs| [epochs; 7]);
     let train = &mut config.train;
     train.depths = job.depths.clone();

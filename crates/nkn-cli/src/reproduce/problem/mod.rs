@@ -38,6 +38,17 @@ pub enum Task {
     Images,
 }
 
+/// A ladder of which both ways to begin a depth are compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Initialisations {
+    /// The model.
+    pub model: &'static str,
+    /// What it is trained on.
+    pub data: Data,
+    /// No deeper than this.
+    pub deepest: usize,
+}
+
 /// An example of the paper.
 #[derive(Debug)]
 pub struct Problem {
@@ -53,12 +64,14 @@ pub struct Problem {
     pub depths: fn(&str, Budget) -> &'static [usize],
     /// The seeds of the trainings with a full budget.
     pub seeds: &'static [u64],
-    /// Whether NKN is trained from random weights at every depth too: what shallow-to-deep is for. Once, on a cheap example.
-    pub compares_initialisations: bool,
+    /// The ladder that is trained from random weights at every depth too, with the first seed: what shallow-to-deep is for.
+    pub compares_initialisations: Option<Initialisations>,
     /// The samples that the paper tests with.
     pub split: &'static str,
     /// Points or pixels per side in training, unless others are asked for.
     pub trained_at: &'static [usize],
+    /// Finer grids that the paper trains on too, for those who ask for them.
+    pub finer: &'static [usize],
     /// Points or pixels per side in tests.
     pub tested_at: fn(Budget) -> &'static [usize],
     /// Whether the data have a resolution, and which do.
@@ -107,16 +120,17 @@ pub struct Request {
     /// How long to train
     #[arg(long, default_value = "full")]
     pub budget: Budget,
-    /// Models [default: all of the example: nkn, gkn, fno; mnist cnn, multiscale-cnn, nnn, nkn; cifar preresnet20, nnn, nkn]
+    /// Models [default: all of the example: nkn, gkn, fno, for darcy nkn-small too; mnist cnn, multiscale-cnn, nnn, nkn; cifar preresnet20, nnn, nkn]
     #[arg(long, value_delimiter = ',', value_name = "MODEL")]
     pub models: Vec<String>,
-    /// Depths, rising [default: poisson 1,2,4,8,16,32; darcy 1,2,4,8,16, gkn to 8; quick darcy 1,2,4; images: the paper's]
+    /// Depths, rising [default: poisson 1,2,4,8,16,32; darcy 1,2,4,8,16,32,64, gkn and fno to 16; quick darcy 1,2,4; images: the paper's]
     #[arg(long, value_delimiter = ',', value_name = "L")]
     pub depths: Vec<usize>,
     /// Seeds of the weights [default: 0,1; 0 for quick, for darcy and for images]
     #[arg(long, value_delimiter = ',', value_name = "N")]
     pub seeds: Vec<u64>,
-    /// Points per side of the training grids [default: poisson 101; darcy 16, 31 is the paper's fine set; mnist 28,14; cifar 32]
+    /// Points per side of the training grids [default: poisson 101; darcy 16; 31, the paper's fine set, begins with the weights
+    /// of 16; mnist 28,14; cifar 32]
     #[arg(long, value_delimiter = ',', value_name = "S")]
     pub trained_at: Vec<usize>,
     /// Points per side of the test grids [default: poisson 101; darcy 16,31,61, quick 16,31; mnist 28,14; cifar 32,64,16]
@@ -161,13 +175,22 @@ pub struct Job {
 }
 
 impl Job {
+    /// The training on the example's first grid whose weights it begins with: a finer grid makes a step expensive, and what the
+    /// coarse one teaches holds there too. A Fourier layer has other weights at every depth and starts anew.
+    pub fn coarse(&self) -> Option<Self> {
+        let problem = PROBLEMS.iter().find(|problem| problem.name == self.problem)?;
+        let is_finer = !problem.finer.is_empty() && self.trained_at > problem.trained_at[0];
+        (is_finer && self.model != "fno").then(|| Self { trained_at: problem.trained_at[0], ..self.clone() })
+    }
+
     /// The name of its folder.
     pub fn name(&self) -> String {
         let Self { model, trained_at, seed, .. } = self;
         match (self.data, self.depths.first()) {
             (Some(data), _) => {
                 let (kind, start) = model.strip_suffix(RANDOM).map_or((model.as_str(), ""), |kind| (kind, RANDOM));
-                format!("{kind}-s{trained_at}-{data}-seed{seed}{start}")
+                let depth = self.coarse().map(|_| format!("-l{}", self.depths[0])).unwrap_or_default();
+                format!("{kind}-s{trained_at}-{data}-seed{seed}{start}{depth}")
             }
             (None, Some(depth)) => format!("{model}-l{depth}-at{trained_at}-seed{seed}"),
             (None, None) => format!("{model}-at{trained_at}-seed{seed}"),
@@ -263,13 +286,25 @@ impl Request {
             for &trained_at in &or(&self.trained_at, problem.trained_at) {
                 for &data in &halves {
                     for (model, depths) in or(&self.models, &usual).iter().flat_map(|model| self.networks(model)) {
-                        jobs.push(Job { problem: problem.name, model, data, depths, trained_at, seed });
+                        let job = Job { problem: problem.name, model, data, depths, trained_at, seed };
+                        match job.coarse() {
+                            None => jobs.push(job),
+                            // Each depth begins with the coarse training's weights of that depth.
+                            Some(_) => {
+                                let depths = job.depths.iter();
+                                jobs.extend(depths.map(|&depth| Job { depths: vec![depth], ..job.clone() }));
+                            }
+                        }
                     }
                 }
             }
-            let first = jobs.iter().find(|job| job.model == "nkn" && job.data == Some(Data::Original));
-            if let (0, true, Some(job)) = (index, problem.compares_initialisations, first.cloned()) {
-                jobs.push(Job { model: job.model.clone() + RANDOM, ..job });
+            if let (0, Some(compared)) = (index, problem.compares_initialisations) {
+                let is_it = |job: &&Job| job.model == compared.model && job.data == Some(compared.data);
+                let ladder = jobs.iter().find(|job| is_it(job) && job.coarse().is_none()).cloned();
+                jobs.extend(ladder.map(|mut job| {
+                    job.depths.retain(|&depth| depth <= compared.deepest);
+                    Job { model: job.model + RANDOM, ..job }
+                }));
             }
         }
         let mut names = BTreeSet::new();
@@ -299,7 +334,7 @@ impl Request {
             depths: if self.problem.task == Task::Functions { self.depths.clone() } else { Vec::new() },
             radii: Vec::new(),
             seeds: (0..16).chain(others).collect(),
-            trained_at: Vec::new(),
+            trained_at: [self.problem.trained_at, self.problem.finer].concat(),
             data: None,
             ..self.clone()
         }

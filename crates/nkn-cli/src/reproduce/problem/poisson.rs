@@ -1,7 +1,8 @@
 //! 1D Poisson: NKN, GKN and FNO at depths 1 to 32, with and without normalisation.
 
 use super::functions::{NOTES, ladder};
-use super::{Budget, Job, Problem, Request, Task};
+use super::{Budget, Initialisations, Job, Problem, Request, Task};
+use crate::reproduce::row::Data;
 use anyhow::Result;
 use nkn::model::ModelConfig;
 use nkn::run::RunConfig;
@@ -15,9 +16,10 @@ pub static POISSON: Problem = Problem {
     models: &["nkn", "gkn", "fno"],
     depths: |_, _| &[1, 2, 4, 8, 16, 32],
     seeds: &[0, 1],
-    compares_initialisations: true,
+    compares_initialisations: Some(Initialisations { model: "nkn", data: Data::Original, deepest: 32 }),
     split: "test",
     trained_at: &[101],
+    finer: &[],
     tested_at: |_| &[101],
     has_resolution: (|points| points > 2, "3 points or more (the paper has 101)"),
     resolution_names: &[],

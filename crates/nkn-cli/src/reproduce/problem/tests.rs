@@ -27,7 +27,7 @@ fn names(request: &Request) -> BTreeSet<String> {
 
 #[test]
 fn every_job_has_a_folder_and_a_valid_configuration() {
-    for (name, count) in [("poisson", 13), ("darcy", 12), ("mnist", 2 * 2 * 18), ("cifar", 2 * 14)] {
+    for (name, count) in [("poisson", 13), ("darcy", 17), ("mnist", 2 * 2 * 18), ("cifar", 2 * 14)] {
         for budget in [Budget::Quick, Budget::Full] {
             let request = Request { budget, seeds: vec![0, 1], ..request(name) };
             request.check().unwrap();
@@ -64,20 +64,68 @@ fn every_row_of_the_paper_has_a_training() {
     }
 }
 
-/// The full Darcy ladder is the one of the configuration file, so that a run of it counts as a cell.
+/// The Darcy ladders of both sizes are those of the configuration files as far as these go, so that a run of them counts as a
+/// cell.
 #[test]
-fn the_full_nkn_ladder_is_the_configuration_file() {
+fn the_nkn_ladders_are_the_configuration_files() {
     let request = request("darcy");
-    let job = request.jobs().remove(0);
-    assert_eq!((job.name().as_str(), job.depths.as_slice()), ("nkn-s16-normalised-seed0", &[1, 2, 4, 8, 16][..]));
-    let config = (request.problem.config)(&job, &request).unwrap();
-    let text = include_str!("../../../../../configs/darcy.toml");
-    let file = nkn::run::RunConfig::parse(text, std::path::Path::new("darcy.toml"), &[]).unwrap();
-    assert_eq!(config.model, file.model);
-    for rung in 0..5 {
-        assert_eq!(config.train.epochs.at(rung), file.train.epochs.at(rung));
-        assert_eq!(config.train.learning_rate.at(rung), file.train.learning_rate.at(rung));
+    let jobs = request.jobs();
+    let files =
+        [include_str!("../../../../../configs/darcy.toml"), include_str!("../../../../../configs/darcy-paper.toml")];
+    for (text, (job, name)) in
+        files.into_iter().zip(jobs.iter().zip(["nkn-small-s16-normalised-seed0", "nkn-s16-normalised-seed0"]))
+    {
+        assert_eq!((job.name().as_str(), job.depths.as_slice()), (name, &[1, 2, 4, 8, 16, 32, 64][..]));
+        let config = (request.problem.config)(job, &request).unwrap();
+        let file = nkn::run::RunConfig::parse(text, std::path::Path::new("darcy.toml"), &[]).unwrap();
+        assert_eq!((&config.model, config.data.smoothing), (&file.model, file.data.smoothing));
+        for rung in 0..5 {
+            assert_eq!(config.train.epochs.at(rung), file.train.epochs.at(rung));
+            assert_eq!(config.train.learning_rate.at(rung), file.train.learning_rate.at(rung));
+        }
+        let original = jobs.iter().find(|one| one.model == job.model && one.data == Some(Data::Original)).unwrap();
+        let original = (request.problem.config)(original, &request).unwrap();
+        assert_eq!(original.model.normalise_output, nkn::field::NormaliserKind::None);
     }
+}
+
+/// On the finer grid every depth begins with the coarse training's weights of that depth; Fourier layers start anew.
+#[test]
+fn a_finer_grid_begins_with_the_coarse_weights() {
+    let part = Request {
+        models: vec!["nkn".into(), "fno".into()],
+        depths: vec![8, 16],
+        trained_at: vec![16, 31],
+        data: Some("normalised".into()),
+        ..request("darcy")
+    };
+    let jobs = part.jobs();
+    let expected = [
+        "nkn-s16-normalised-seed0",
+        "fno-s16-normalised-seed0",
+        "nkn-s31-normalised-seed0-l8",
+        "nkn-s31-normalised-seed0-l16",
+        "fno-s31-normalised-seed0",
+    ];
+    assert_eq!(jobs.iter().map(Job::name).collect::<Vec<_>>(), expected);
+    assert_eq!(jobs[3].coarse().unwrap().name(), jobs[0].name());
+    assert!(jobs[4].coarse().is_none() && jobs[0].coarse().is_none());
+    let (fine, coarse) = [&jobs[3], &jobs[0]].map(|job| (part.problem.config)(job, &part).unwrap()).into();
+    assert_eq!((fine.data.resolution, fine.train.depths.as_slice()), (Some(31), &[16][..]));
+    assert!(fine.train.epochs.at(0) < coarse.train.epochs.at(1));
+    assert_eq!(fine.model, coarse.model);
+    assert!(names(&part).is_subset(&names(&part.everything())));
+}
+
+/// Shallow-to-deep is compared with random weights on the small network, no deeper than 16.
+#[test]
+fn darcy_compares_initialisations() {
+    let jobs = request("darcy").jobs();
+    let random = jobs.iter().find(|job| job.name() == "nkn-small-s16-normalised-seed0-random").unwrap();
+    assert_eq!(random.depths, [1, 2, 4, 8, 16]);
+    let config = (request("darcy").problem.config)(random, &request("darcy")).unwrap();
+    assert_eq!(config.train.initialisation, nkn::train::Initialisation::Random);
+    assert_eq!(config.model.width, 32);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 mod resample;
 
-pub use resample::Resampler;
+pub use resample::{Resampler, Resampling};
 
 use crate::{Error, Result};
 
@@ -137,9 +137,9 @@ mod tests {
     #[test]
     fn values_are_between_0_and_1_at_any_resolution() {
         let images = Images::new(2, 1, vec![9, 9, 9, 9, 0, 255, 255, 0], vec![1, 2]).unwrap();
-        let same = images.values(&[1], &Resampler::new(2, 2).unwrap());
+        let same = images.values(&[1], &Resampler::new(2, 2, Resampling::Aligned).unwrap());
         assert_eq!(same, [0.0, 1.0, 1.0, 0.0]);
-        let coarse = images.values(&[1, 0], &Resampler::new(2, 1).unwrap());
+        let coarse = images.values(&[1, 0], &Resampler::new(2, 1, Resampling::Centred).unwrap());
         assert_eq!(coarse, [0.5, 9.0 / 255.0]);
     }
 }

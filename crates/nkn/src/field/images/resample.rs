@@ -1,19 +1,52 @@
-//! Bilinear interpolation of images at half-pixel centres.
+//! Bilinear interpolation of images.
 
 use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Where the pixels of one resolution lie among those of another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resampling {
+    /// A pixel is a cell and its value stands at the centre: pixel i of n at (i + 1/2) / n. Halving gives the mean of
+    /// every 2 x 2 pixels.
+    #[default]
+    Centred,
+    /// A pixel is a node of a grid whose first node all resolutions share: pixel i of n at i / n. Doubling copies the
+    /// pixels to the even ones and averages between them, halving takes every second one and so undoes it.
+    Aligned,
+}
+
+impl Resampling {
+    /// Whether it is the rule of data that name none.
+    pub fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Where pixel number `pixel` of `to` lies among `from`: at or after which one, the one that follows, and the
+    /// latter's share. Beyond the outermost pixels the image goes on as they are.
+    pub(crate) fn between(self, pixel: usize, from: usize, to: usize) -> (usize, usize, f64) {
+        // A fraction with the denominator 2 to, in whole numbers, so that no rounding moves it into the next pixel.
+        let whole = 2 * to;
+        let at = match self {
+            Resampling::Centred => ((2 * pixel + 1) * from).saturating_sub(to),
+            Resampling::Aligned => 2 * pixel * from,
+        };
+        let first = (at / whole).min(from - 1);
+        (first, (first + 1).min(from - 1), (at % whole) as f64 / whole as f64)
+    }
+}
 
 /// Brings square planes from one side to another.
 ///
-/// Pixel i of n covers [i, i + 1] / n and its value stands at the centre, (i + 1/2) / n, so images of all sizes cover
-/// the same square. Between centres the value is bilinear, beyond the outermost centres it is that of the nearest
-/// pixel. Halving gives the mean of every 2 x 2 pixels; a coarsening by more than 2 skips pixels, so halve repeatedly
-/// instead.
+/// Between pixels the value is bilinear, beyond the outermost ones it is that of the nearest. A coarsening by more than
+/// 2 skips pixels, so halve repeatedly instead.
 ///
 /// ```
-/// use nkn::field::images::Resampler;
+/// use nkn::field::images::{Resampler, Resampling};
 ///
-/// let coarse = Resampler::new(2, 1)?.apply(&[1.0, 2.0, 3.0, 6.0]);
-/// assert_eq!(coarse, [3.0]);
+/// let image = [1.0, 2.0, 3.0, 6.0];
+/// assert_eq!(Resampler::new(2, 1, Resampling::Centred)?.apply(&image), [3.0]);
+/// assert_eq!(Resampler::new(2, 1, Resampling::Aligned)?.apply(&image), [1.0]);
 /// # Ok::<(), nkn::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -35,13 +68,13 @@ struct Tap {
 
 impl Resampler {
     /// From images with one number of pixels along a side to images with another.
-    pub fn new(from: usize, to: usize) -> Result<Self> {
+    pub fn new(from: usize, to: usize, rule: Resampling) -> Result<Self> {
         for (what, side) in [("side of the images", from), ("side to resample to", to)] {
             if !(1..=1 << 20).contains(&side) {
                 return Err(Error::invalid(what, "1 to 1048576 pixels", side, "choose 14, 28 or 56, or 16, 32 or 64"));
             }
         }
-        Ok(Self { from, taps: (0..to).map(|pixel| Tap::new(pixel, from, to)).collect() })
+        Ok(Self { from, taps: (0..to).map(|pixel| Tap::new(rule.between(pixel, from, to))).collect() })
     }
 
     /// Resamples any number of planes, one after the other.
@@ -72,14 +105,7 @@ impl Resampler {
 }
 
 impl Tap {
-    fn new(pixel: usize, from: usize, to: usize) -> Self {
-        // The centre (pixel + 1/2) / to, in pixels from the centre of the first: a fraction with the denominator 2 to.
-        // In whole numbers, so that no rounding moves it into the next pixel.
-        let whole = 2 * to;
-        let centre = ((2 * pixel + 1) * from).saturating_sub(to);
-        let first = (centre / whole).min(from - 1);
-        let second = (first + 1).min(from - 1);
-        let share = (centre % whole) as f64 / whole as f64;
+    fn new((first, second, share): (usize, usize, f64)) -> Self {
         Self { first, second, weights: [(1.0 - share) as f32, share as f32] }
     }
 
@@ -93,7 +119,11 @@ mod tests {
     use super::*;
 
     fn resample(plane: &[f32], from: usize, to: usize) -> Vec<f32> {
-        Resampler::new(from, to).unwrap().apply(plane)
+        Resampler::new(from, to, Resampling::Centred).unwrap().apply(plane)
+    }
+
+    fn aligned(plane: &[f32], from: usize, to: usize) -> Vec<f32> {
+        Resampler::new(from, to, Resampling::Aligned).unwrap().apply(plane)
     }
 
     /// Numbers without a pattern, exact in f32.
@@ -107,6 +137,25 @@ mod tests {
         let expected =
             [[0.0, 4.0, 12.0, 16.0], [8.0, 13.0, 23.0, 28.0], [24.0, 31.0, 45.0, 52.0], [32.0, 40.0, 56.0, 64.0]];
         assert_eq!(resample(&[0.0, 16.0, 32.0, 64.0], 2, 4), expected.concat());
+    }
+
+    #[test]
+    fn aligned_doubling_agrees_with_values_computed_by_hand() {
+        // Even points copied, odd ones averaged, the last value repeated.
+        let rows = [[0.0, 8.0, 16.0, 16.0], [16.0, 28.0, 40.0, 40.0], [32.0, 48.0, 64.0, 64.0]];
+        assert_eq!(aligned(&[0.0, 16.0, 32.0, 64.0], 2, 4), [rows[0], rows[1], rows[2], rows[2]].concat());
+        assert_eq!(aligned(&[0.0, 3.0, 6.0, 9.0], 2, 3), [0.0, 2.0, 3.0, 4.0, 6.0, 7.0, 6.0, 8.0, 9.0]);
+    }
+
+    #[test]
+    fn aligned_halving_undoes_doubling_to_the_bit() {
+        for side in [28, 32] {
+            let plane = noise(side * side);
+            assert_eq!(aligned(&aligned(&plane, side, 2 * side), 2 * side, side), plane);
+            let half = side / 2;
+            let coarse = aligned(&plane, side, half);
+            assert!((0..half * half).all(|i| coarse[i] == plane[i / half * 2 * side + i % half * 2]));
+        }
     }
 
     #[test]
@@ -177,7 +226,7 @@ mod tests {
     #[test]
     fn planes_do_not_mix_and_the_same_side_changes_nothing() {
         let planes = noise(3 * 25);
-        let resampler = Resampler::new(5, 8).unwrap();
+        let resampler = Resampler::new(5, 8, Resampling::Centred).unwrap();
         let one_by_one: Vec<f32> = planes.chunks(25).flat_map(|plane| resampler.apply(plane)).collect();
         assert_eq!(resampler.apply(&planes), one_by_one);
         assert_eq!(resample(&planes, 5, 5), planes);
@@ -187,7 +236,7 @@ mod tests {
     #[test]
     fn a_side_of_zero_is_refused() {
         for (from, to) in [(0, 4), (4, 0), (4, usize::MAX)] {
-            let message = Resampler::new(from, to).unwrap_err().to_string();
+            let message = Resampler::new(from, to, Resampling::Aligned).unwrap_err().to_string();
             assert!(message.contains("expected 1 to 1048576 pixels"), "{message}");
         }
     }

@@ -410,3 +410,16 @@ fn hdf5_and_folders_of_arrays_are_data_sets() {
     let message = read(&arrays).unwrap_err().to_string();
     assert!(message.contains("arrays: has no input field"), "{message}");
 }
+
+/// What is written could as well be handed over.
+#[test]
+fn arrays_in_memory_are_those_of_a_file() {
+    let samples = example();
+    let outputs = ["u".to_string()];
+    let arrays = arrays_of(&samples).unwrap();
+    assert_eq!(crate::io::samples_of(arrays.clone(), &outputs).unwrap(), samples);
+    let mut short = arrays;
+    short[0].values.pop();
+    let message = crate::io::samples_of(short, &outputs).unwrap_err().to_string();
+    assert!(message.contains("array \"lower\": expected 2 values, got 1"), "{message}");
+}

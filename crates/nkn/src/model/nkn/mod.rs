@@ -5,6 +5,7 @@
 //!
 //! h(x, t + dt) = h(x, t) + dt ( ∫ k(x, y, b(x), b(y); v) (h(y, t) - h(x, t)) dy - R(x; w) h(x, t) + c )
 
+mod dissipative;
 pub(crate) mod pixels;
 pub(crate) mod responses;
 

@@ -20,7 +20,7 @@ use crate::model::image::{Averages, Network, Pass, head_group};
 use crate::model::layers::lift;
 use crate::model::maps::PixelMap;
 use crate::model::parameters::{Group, ParameterTensors, equation_groups, kernel_shape, reaction_shape};
-use crate::operator::{Equation, Plan, Purpose, Update};
+use crate::operator::{Equation, Integrator, Plan, Purpose, Update};
 use burn::tensor::{Tensor, TensorData};
 use std::sync::Arc;
 
@@ -101,6 +101,8 @@ fn graph(network: &Network, key: GraphKey) -> Result<Arc<Graph>> {
         rectified: !config.kernel.is_empty(),
         training,
         nodes_first: true,
+        integrator: Integrator::Euler,
+        tolerance: None,
         budget: f64::INFINITY,
     };
     let update = Update::DiffusionReaction { step: network.step() };
@@ -140,13 +142,13 @@ pub(crate) fn evaluate(pass: &Pass, prefix: &str, graph: &Graph) -> Result<Equat
 /// Some steps of the equation whose groups have this prefix.
 pub(crate) fn steps(pass: &Pass, prefix: &str, state: Tensor<3>, depth: usize) -> Result<Tensor<3>> {
     let graph = graph_of(pass, &state, depth)?;
-    Ok(evaluate(pass, prefix, &graph)?.evolve(state, &graph.plan, pass.engine))
+    evaluate(pass, prefix, &graph)?.evolve(state, &graph.plan, pass.engine)
 }
 
 /// Some steps of an equation.
 pub(crate) fn evolve(pass: &Pass, equation: Equation, initial: Tensor<3>, depth: usize) -> Result<Tensor<3>> {
     let graph = graph_of(pass, &initial, depth)?;
-    Ok(equation.evolve(initial, &graph.plan, pass.engine))
+    equation.evolve(initial, &graph.plan, pass.engine)
 }
 
 fn graph_of(pass: &Pass, state: &Tensor<3>, depth: usize) -> Result<Arc<Graph>> {

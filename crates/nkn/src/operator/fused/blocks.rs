@@ -10,7 +10,8 @@ use super::streamed::advance;
 use super::{Gradients, Inputs, Saved, States, by_node_or_shared, from_nodes_first, nodes_first, pieces, reaction_of};
 use crate::linalg::buffer::Buffer;
 use crate::linalg::small::{Product, multiply};
-use crate::linalg::{Matrix, Real, gemm, relu, set_rows, sum_rows, transposed_blocks, vectorised};
+use crate::linalg::{Matrix, Real, add_row, gemm, relu, set_rows, sum_rows, transposed_blocks, vectorised};
+use crate::operator::integrator::Flow;
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 
@@ -25,47 +26,121 @@ fn gather<T: Real>(result: &mut Vec<T>, users: &[u32], d: usize, at_y: &[T], dif
     }
 }
 
-pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, Saved<T>) {
+/// sum_y w K (h(y) - h(x)) ± R h + c at all nodes, and what is to be done with it there.
+fn sums<T: Real>(
+    plan: &Plan,
+    blocks: &[T],
+    inputs: &Inputs<T>,
+    h: &[T],
+    next: &mut [T],
+    then: impl Fn(usize, &mut [T]) + Sync,
+) {
     let (d, samples) = (plan.width, plan.samples());
     let sign = T::of(plan.update.reaction_sign());
     let is_difference = plan.update.carry() != 0.0;
-    let blocks = last_layer::forward(plan, &inputs, Layout::Columns);
     let users = plan.users();
+    let block = |row: usize| &blocks[row * d * d..(row + 1) * d * d];
+    let at = |node: usize| &h[node * samples * d..(node + 1) * samples * d];
+    next.par_chunks_mut(samples * d).enumerate().for_each_init(Vec::new, |scratch, (x, next)| {
+        set_rows(next, inputs.source);
+        let reaction = Matrix::new(reaction_of(plan, inputs.reaction, x), d, d);
+        gemm(next, T::ONE, sign, Matrix::new(at(x), samples, d), reaction.t());
+        let first = plan.graph.offsets()[x];
+        let mut rows = plan.rows.slots(first..plan.edges()).iter();
+        for (e, (y, weight)) in plan.graph.row(x).enumerate() {
+            for row in plan.rows.rows_of_edge(first + e) {
+                rows.next();
+                let product = Product {
+                    block: block(row),
+                    next: rows.as_slice().first().map(|&row| block(row as usize)),
+                    weight: T::of(weight),
+                    users: users.of(row),
+                    states: at(y),
+                    minus: is_difference.then(|| at(x)),
+                    sum: Some((next, T::ONE)),
+                    copy: None,
+                };
+                multiply(d, product, scratch);
+            }
+        }
+        then(x, next);
+    });
+}
+
+pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, Saved<T>) {
+    let node = plan.samples() * plan.width;
+    let blocks = last_layer::forward(plan, &inputs, Layout::Columns, |_, _| ());
     let mut states = States::new(plan, inputs.initial, keep);
     for layer in 0..plan.depth {
         let (h, next) = states.step(layer);
-        let block = |row: usize| &blocks[row * d * d..(row + 1) * d * d];
-        let at = |node: usize| &h[node * samples * d..(node + 1) * samples * d];
-        next.par_chunks_mut(samples * d).enumerate().for_each_init(Vec::new, |scratch, (x, next)| {
-            set_rows(next, inputs.source);
-            let reaction = Matrix::new(reaction_of(plan, inputs.reaction, x), d, d);
-            gemm(next, T::ONE, sign, Matrix::new(at(x), samples, d), reaction.t());
-            let first = plan.graph.offsets()[x];
-            let mut rows = plan.rows.slots(first..plan.edges()).iter();
-            for (e, (y, weight)) in plan.graph.row(x).enumerate() {
-                for row in plan.rows.rows_of_edge(first + e) {
-                    rows.next();
-                    let product = Product {
-                        block: block(row),
-                        next: rows.as_slice().first().map(|&row| block(row as usize)),
-                        weight: T::of(weight),
-                        users: users.of(row),
-                        states: at(y),
-                        minus: is_difference.then(|| at(x)),
-                        sum: Some((next, T::ONE)),
-                        copy: None,
-                    };
-                    multiply(d, product, scratch);
-                }
-            }
-            advance(plan, at(x), next);
+        sums(plan, &blocks, &inputs, h, next, |x, next| {
+            advance(plan, &h[x * node..(x + 1) * node], next);
             if plan.update.activates(layer, plan.depth) {
                 relu(next);
             }
         });
     }
     let (result, states) = states.finish(plan);
-    (result, Saved { states, matrix: blocks })
+    (result, Saved::new(states, blocks))
+}
+
+/// Products with A by its blocks, for states of nodes x samples x d.
+pub struct ByBlocks<'a, T: Real> {
+    plan: &'a Plan,
+    inputs: Inputs<'a, T>,
+    /// Column by column, as products want them.
+    blocks: Buffer<T>,
+    /// Row by row, as products with the transpose want them.
+    transposed: Buffer<T>,
+}
+
+impl<'a, T: Real> ByBlocks<'a, T> {
+    pub fn new(plan: &'a Plan, inputs: &Inputs<'a, T>) -> Self {
+        let transposed = last_layer::forward(plan, inputs, Layout::Rows, |_, _| ());
+        let blocks = transposed_blocks(plan.width, &transposed);
+        Self { plan, inputs: *inputs, blocks, transposed }
+    }
+}
+
+impl<T: Real> Flow<T> for ByBlocks<'_, T> {
+    fn apply(&self, h: &[T], result: &mut [T]) {
+        let without = vec![T::ZERO; self.plan.width];
+        let inputs = Inputs { source: &without, ..self.inputs };
+        sums(self.plan, &self.blocks, &inputs, h, result, |_, _| ());
+    }
+
+    fn apply_transposed(&self, g: &[T], result: &mut [T]) {
+        let mut sent = Buffer::any(self.plan.edges() * self.plan.samples() * self.plan.width);
+        result.fill(T::ZERO);
+        send(self.plan, &self.transposed, self.inputs.reaction, g, &mut sent, result);
+        receive(self.plan, &sent, result);
+    }
+
+    fn add_source(&self, factor: T, state: &mut [T]) {
+        let source: Vec<T> = self.inputs.source.iter().map(|&c| factor * c).collect();
+        add_row(state, &source);
+    }
+
+    /// The largest sum of a row, with the largest of an edge's blocks.
+    fn norm(&self) -> f64 {
+        let (plan, d) = (self.plan, self.plan.width);
+        let sums = |block: &[T], i: usize| (0..d).map(|j| block[i * d + j].elem::<f64>().abs()).sum::<f64>();
+        let at = |x: usize| {
+            let reaction = reaction_of(plan, self.inputs.reaction, x);
+            let mut rows: Vec<f64> = (0..d).map(|i| sums(reaction, i)).collect();
+            let edges = plan.graph.offsets()[x]..plan.graph.offsets()[x + 1];
+            for edge in edges {
+                let weight = 2.0 * plan.graph.weights()[edge].abs();
+                for (i, sum) in rows.iter_mut().enumerate() {
+                    let blocks =
+                        plan.rows.rows_of_edge(edge).map(|row| &self.transposed[row * d * d..(row + 1) * d * d]);
+                    *sum += weight * blocks.map(|block| sums(block, i)).fold(0.0, f64::max);
+                }
+            }
+            rows.into_iter().fold(0.0, f64::max)
+        };
+        (0..plan.nodes()).into_par_iter().map(at).reduce(|| 0.0, f64::max)
+    }
 }
 
 pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradient: &[T]) -> Gradients<T> {
@@ -74,7 +149,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
     let node = samples * d;
     let mut adjoint = nodes_first(plan, gradient).into_owned();
     let mut scaled = Buffer::any(plan.depth * length);
-    let Saved { states, matrix } = saved;
+    let Saved { states, matrix, .. } = saved;
     let blocks = transposed_blocks(plan.width, &matrix);
     drop(matrix);
     // w K^T times the scaled adjoint at the target, for every edge and sample.
@@ -151,11 +226,13 @@ pub(super) fn receive<T: Real>(plan: &Plan, sent: &[T], adjoint: &mut [T]) {
     });
 }
 
-/// Derivatives of the blocks: for each block one product over all layers and all samples that use it.
-fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T]) -> Buffer<T> {
+/// Derivatives of the blocks: for each block one product over all layers (or products with A) and all samples that
+/// use it.
+pub(super) fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T]) -> Buffer<T> {
     let d = plan.width;
     let node = plan.samples() * d;
     let length = plan.nodes() * node;
+    let layers = states.len() / length;
     let is_difference = plan.update.carry() != 0.0;
     let mut blocks = Buffer::any(plan.kernel_rows() * d * d);
     blocks.par_chunks_mut(d * d).enumerate().for_each_init(
@@ -166,12 +243,12 @@ fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T]) -> Buffer<T
             let users = plan.users().of(row);
             left.clear();
             right.clear();
-            for layer in 0..plan.depth {
+            for layer in 0..layers {
                 let at = |n: usize| layer * length + n * node..layer * length + (n + 1) * node;
                 gather(left, users, d, &scaled[at(x)], None);
                 gather(right, users, d, &states[at(y)], is_difference.then(|| &states[at(x)]));
             }
-            let rows = plan.depth * users.len();
+            let rows = layers * users.len();
             let weight = T::of(plan.graph.weights()[edge]);
             gemm(block, T::ZERO, weight, Matrix::new(left, rows, d).t(), Matrix::new(right, rows, d));
         },
@@ -186,7 +263,7 @@ pub(super) fn reaction_gradient<T: Real>(plan: &Plan, states: &[T], scaled: &[T]
     let sign = T::of(plan.update.reaction_sign());
     let mut gradients = vec![T::ZERO; plan.nodes() * d * d];
     gradients.par_chunks_mut(d * d).enumerate().for_each(|(x, gradient)| {
-        for layer in 0..plan.depth {
+        for layer in 0..states.len() / (plan.nodes() * node) {
             let start = (layer * plan.nodes() + x) * node;
             let left = Matrix::new(&scaled[start..start + node], samples, d);
             let right = Matrix::new(&states[start..start + node], samples, d);

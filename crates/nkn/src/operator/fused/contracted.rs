@@ -105,7 +105,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
         });
     }
     let (result, states) = states.finish(plan);
-    (result, Saved { states, matrix: Buffer::any(0) })
+    (result, Saved::new(states, Buffer::any(0)))
 }
 
 pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradient: &[T]) -> Gradients<T> {

@@ -5,7 +5,8 @@
 
 use super::{Gradients, Inputs, Saved, last_layer, last_layer::Layout, reaction_of};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, add_rows, gemm, mask, relu, set_rows, sum_rows, vectorised};
+use crate::linalg::{Matrix, Real, add_row, add_rows, gemm, gemm_parallel, mask, relu, set_rows, sum_rows, vectorised};
+use crate::operator::integrator::Flow;
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 
@@ -57,7 +58,8 @@ fn propagator<T: Real>(plan: &Plan, mut matrix: Vec<T>) -> Vec<T> {
 pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
     let size = plan.nodes() * plan.width;
     let step = T::of(plan.update.step());
-    let matrix = propagator(plan, assemble(plan, &last_layer::forward(plan, &inputs, Layout::Rows), inputs.reaction));
+    let matrix =
+        propagator(plan, assemble(plan, &last_layer::forward(plan, &inputs, Layout::Rows, |_, _| ()), inputs.reaction));
     let source: Vec<T> = (0..size).map(|i| step * inputs.source[i % plan.width]).collect();
     let layers = plan.depth + 1;
     let mut states = Buffer::any(layers * inputs.initial.len());
@@ -81,7 +83,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
             }
             result.copy_from_slice(&states[plan.depth * length..]);
         });
-    (result, Saved { states, matrix: matrix.into() })
+    (result, Saved::new(states, matrix.into()))
 }
 
 pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradient: &[T]) -> Gradients<T> {
@@ -126,6 +128,58 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
     let (blocks, reaction) = disassemble(plan, &matrix, inputs.reaction.len());
     let (features, last_layer) = last_layer::backward(plan, &inputs, &blocks);
     [initial, features, last_layer, reaction, source]
+}
+
+/// Products with A as one matrix, for states of samples x nodes x d.
+pub struct Whole<'a, T: Real> {
+    plan: &'a Plan,
+    matrix: Vec<T>,
+    source: Vec<T>,
+}
+
+impl<'a, T: Real> Whole<'a, T> {
+    pub fn new(plan: &'a Plan, inputs: &Inputs<T>) -> Self {
+        let matrix = assemble(plan, &last_layer::forward(plan, inputs, Layout::Rows, |_, _| ()), inputs.reaction);
+        let source = (0..plan.nodes() * plan.width).map(|i| inputs.source[i % plan.width]).collect();
+        Self { plan, matrix, source }
+    }
+
+    fn matrix(&self) -> Matrix<'_, T> {
+        Matrix::new(&self.matrix, self.source.len(), self.source.len())
+    }
+
+    /// The derivatives of blocks and R: A's is the sum of g ⊗ v over all products A v.
+    pub fn gradients(&self, inputs: &[T], outputs: &[T], reaction_length: usize) -> (Buffer<T>, Vec<T>) {
+        let size = self.source.len();
+        let rows = inputs.len() / size;
+        let mut matrix = vec![T::ZERO; size * size];
+        let (g, v) = (Matrix::new(outputs, rows, size), Matrix::new(inputs, rows, size));
+        gemm_parallel(&mut matrix, T::ZERO, T::ONE, g.t(), v);
+        let (blocks, reaction) = disassemble(self.plan, &matrix, reaction_length);
+        (blocks.into(), reaction)
+    }
+}
+
+impl<T: Real> Flow<T> for Whole<'_, T> {
+    fn apply(&self, h: &[T], result: &mut [T]) {
+        let size = self.source.len();
+        gemm_parallel(result, T::ZERO, T::ONE, Matrix::new(h, h.len() / size, size), self.matrix().t());
+    }
+
+    fn apply_transposed(&self, g: &[T], result: &mut [T]) {
+        let size = self.source.len();
+        gemm_parallel(result, T::ZERO, T::ONE, Matrix::new(g, g.len() / size, size), self.matrix());
+    }
+
+    fn add_source(&self, factor: T, state: &mut [T]) {
+        let source: Vec<T> = self.source.iter().map(|&c| factor * c).collect();
+        add_row(state, &source);
+    }
+
+    fn norm(&self) -> f64 {
+        let sum = |row: &[T]| row.iter().map(|a| a.elem::<f64>().abs()).sum::<f64>();
+        self.matrix.chunks(self.source.len()).map(sum).fold(0.0, f64::max)
+    }
 }
 
 /// The transpose of [`assemble`]: derivatives of A to those of the blocks and of R.

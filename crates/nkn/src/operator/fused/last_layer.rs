@@ -8,7 +8,9 @@
 use super::{Inputs, feature_width};
 use crate::kernel::{Active, Compact};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_parallel, gemm_strided, transpose, vectorised};
+use crate::linalg::{
+    Matrix, Real, add_rows, copied, gemm, gemm_parallel, gemm_strided, transpose, transposed_blocks, vectorised,
+};
 use crate::operator::plan::Plan;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -64,9 +66,24 @@ pub(super) fn transposed<T: Real>(weight: &[T], d: usize, width: usize, layout: 
     result
 }
 
-/// The kernel blocks K, one row of d² numbers per kernel row.
-pub(super) fn forward<T: Real>(plan: &Plan, inputs: &Inputs<T>, layout: Layout) -> Buffer<T> {
+/// The kernel blocks K, one row of d² numbers per kernel row. `finish` gets some of them while they are in the cache, with the
+/// number of the first.
+pub(super) fn forward<T: Real>(
+    plan: &Plan,
+    inputs: &Inputs<T>,
+    layout: Layout,
+    finish: impl Fn(usize, &mut [T]) + Sync,
+) -> Buffer<T> {
     let size = plan.width * plan.width;
+    if inputs.last_layer.is_empty() {
+        let mut blocks = match layout {
+            Layout::Rows => copied(inputs.features).into(),
+            Layout::Columns => transposed_blocks(plan.width, inputs.features),
+        };
+        let pieces = blocks.par_chunks_mut(BLOCK * size).enumerate();
+        pieces.for_each(|(index, blocks)| finish(index * BLOCK, blocks));
+        return blocks;
+    }
     let (rows, width) = (plan.kernel_rows(), feature_width(plan, inputs));
     let (weight, bias) = inputs.last_layer.split_at(size * width);
     let mut blocks = Buffer::any(rows * size);
@@ -74,6 +91,7 @@ pub(super) fn forward<T: Real>(plan: &Plan, inputs: &Inputs<T>, layout: Layout) 
         blocks.fill(bias[0]);
         let features = Matrix::new(inputs.features, rows, width);
         gemm_parallel(&mut blocks, T::ONE, T::ONE, features, Matrix::new(weight, 1, width).t());
+        finish(0, &mut blocks);
         return blocks;
     }
     let transposed = transposed(weight, plan.width, width, layout);
@@ -82,14 +100,15 @@ pub(super) fn forward<T: Real>(plan: &Plan, inputs: &Inputs<T>, layout: Layout) 
         arranged[layout.place(output, plan.width)] = value;
     }
     let bias = &arranged[..];
-    blocks.par_chunks_mut(BLOCK * size).zip(inputs.features.par_chunks(BLOCK * width)).for_each(
-        |(blocks, features)| {
+    blocks.par_chunks_mut(BLOCK * size).zip(inputs.features.par_chunks(BLOCK * width)).enumerate().for_each(
+        |(index, (blocks, features))| {
             let piece = piece(plan, features, width);
             for tile in tiles(size) {
                 let weight = active_weight(&piece.active, &transposed, bias, &tile);
                 let weight = Matrix::new(&weight, piece.columns, tile.len());
                 gemm_strided(&mut blocks[tile.start..], size, T::ZERO, T::ONE, piece.matrix(), weight);
             }
+            finish(index * BLOCK, blocks);
         },
     );
     blocks
@@ -98,6 +117,9 @@ pub(super) fn forward<T: Real>(plan: &Plan, inputs: &Inputs<T>, layout: Layout) 
 /// From derivatives of the blocks to those of the features and of the last layer. Features that are off on their whole block of
 /// rows get no derivative: the ReLU behind them would not let it pass.
 pub(super) fn backward<T: Real>(plan: &Plan, inputs: &Inputs<T>, blocks: &[T]) -> (Vec<T>, Vec<T>) {
+    if inputs.last_layer.is_empty() {
+        return (copied(blocks), Vec::new());
+    }
     let size = plan.width * plan.width;
     let (rows, width) = (plan.kernel_rows(), feature_width(plan, inputs));
     let (weight, bias) = inputs.last_layer.split_at(size * width);
@@ -141,6 +163,82 @@ pub(super) fn backward<T: Real>(plan: &Plan, inputs: &Inputs<T>, blocks: &[T]) -
         }
         transpose(&sum, outputs, weight_gradient, |feature| feature);
     });
+    (features, last_layer)
+}
+
+/// Parts in which the derivatives of the last layer are summed when the blocks' derivatives are made as they are needed.
+const LANES: usize = 16;
+
+/// [`backward`] with derivatives of the blocks that `make` writes some nodes at a time, in the cache, into rows that are the edges
+/// of these nodes: nothing of the size of all blocks is kept. `make` also gets a part of another array, so many numbers per node.
+pub(super) fn backward_by_nodes<T: Real>(
+    plan: &Plan,
+    inputs: &Inputs<T>,
+    (own, per_node): (&mut [T], usize),
+    make: impl Fn(Range<usize>, &mut [T], &mut [T]) + Sync,
+) -> (Vec<T>, Vec<T>) {
+    let size = plan.width * plan.width;
+    let (rows, width) = (plan.kernel_rows(), feature_width(plan, inputs));
+    let (weight, bias) = inputs.last_layer.split_at(size * width);
+    let transposed = transposed(weight, plan.width, width, Layout::Rows);
+    let (nodes, offsets) = (plan.nodes(), plan.graph.offsets());
+    // As many nodes as have about a block of rows.
+    let together = (BLOCK * nodes / rows.max(1)).max(1);
+    let lane = nodes.div_ceil(LANES).next_multiple_of(together);
+    let starts: Vec<usize> = (0..nodes).step_by(lane).collect();
+    let end = |start: usize, count: usize| nodes.min(start + count);
+    let mut features = vec![T::ZERO; rows * width];
+    let mut left = features.as_mut_slice();
+    let parts: Vec<&mut [T]> = starts
+        .iter()
+        .map(|&start| {
+            let length = (offsets[end(start, lane)] - offsets[start]) * width;
+            left.split_off_mut(..length).expect("as long as the edges")
+        })
+        .collect();
+    let lanes = starts.par_iter().zip(parts).zip(own.par_chunks_mut(lane * per_node));
+    let sums: Vec<(Buffer<T>, Vec<T>)> = lanes
+        .map(|((&start, features), own)| {
+            let mut sum = Buffer::any(width * size);
+            sum.fill(T::ZERO);
+            let mut bias_sum = vec![T::ZERO; size];
+            for first in (start..end(start, lane)).step_by(together) {
+                let here = first..end(first, together).min(end(start, lane));
+                let edges = offsets[here.start]..offsets[here.end];
+                let seen = &inputs.features[edges.start * width..edges.end * width];
+                let piece = piece(plan, seen, width);
+                let mut blocks = Buffer::any(edges.len() * size);
+                make(
+                    here.clone(),
+                    &mut blocks,
+                    &mut own[(here.start - start) * per_node..(here.end - start) * per_node],
+                );
+                let blocks = Matrix::new(&blocks, edges.len(), size);
+                let count = piece.active.len();
+                let active = active_weight(&piece.active, &transposed, bias, &(0..size));
+                let mut back = Buffer::any(edges.len() * count);
+                gemm(&mut back, T::ZERO, T::ONE, blocks, Matrix::new(&active[..count * size], count, size).t());
+                let to = &mut features[(edges.start - offsets[start]) * width..];
+                for (to, from) in to.chunks_exact_mut(width).zip(back.chunks_exact(count.max(1))) {
+                    piece.active.add_to(from, to);
+                }
+                let mut products = Buffer::any(piece.columns * size);
+                gemm(&mut products, T::ZERO, T::ONE, piece.matrix().t(), blocks);
+                let (products, bias) = products.split_at(count * size);
+                piece.active.add_rows_to(products, &mut sum);
+                add_rows(&mut bias_sum, bias);
+            }
+            (sum, bias_sum)
+        })
+        .collect();
+    let mut total = vec![T::ZERO; width * size];
+    let mut last_layer = vec![T::ZERO; inputs.last_layer.len()];
+    let (weight_gradient, bias_gradient) = last_layer.split_at_mut(size * width);
+    for (sum, bias) in &sums {
+        add_rows(&mut total, sum);
+        add_rows(bias_gradient, bias);
+    }
+    transpose(&total, size, weight_gradient, |feature| feature);
     (features, last_layer)
 }
 

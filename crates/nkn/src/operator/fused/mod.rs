@@ -3,10 +3,12 @@
 mod blocks;
 mod contracted;
 mod dense;
+mod followed;
 mod last_layer;
 mod shared;
 pub(super) mod streamed;
 
+use super::integrator::Integrator;
 use super::plan::{Order, Plan};
 use crate::linalg::buffer::Buffer;
 use crate::linalg::{Real, copied, copy_into, mask, sum_rows, swap_leading, vectorised};
@@ -17,9 +19,10 @@ use std::borrow::Cow;
 pub struct Inputs<'a, T> {
     /// samples x nodes x d, or nodes x samples x d if the plan says so.
     pub initial: &'a [T],
-    /// kernel rows x features: the output of the kernel network's last hidden layer.
+    /// kernel rows x features: the output of the kernel network's last hidden layer, or K itself where the last layer is
+    /// empty.
     pub features: &'a [T],
-    /// The kernel network's last layer: weight d² x features, then bias d².
+    /// The kernel network's last layer: weight d² x features, then bias d²; empty where K comes finished.
     pub last_layer: &'a [T],
     /// nodes x d², or d² when all nodes share one matrix.
     pub reaction: &'a [T],
@@ -44,10 +47,26 @@ pub struct Saved<T: Real> {
     states: Buffer<T>,
     /// A, or the blocks K; empty in the contracted order.
     matrix: Buffer<T>,
+    /// Where an integrator other than explicit Euler was followed: what it leaves, in place of the states.
+    followed: Option<followed::Followed<T>>,
+}
+
+impl<T: Real> Saved<T> {
+    /// The states and the matrix.
+    fn new(states: Buffer<T>, matrix: Buffer<T>) -> Self {
+        Self { states, matrix, followed: None }
+    }
+
+    fn nothing() -> Self {
+        Self::new(Buffer::any(0), Buffer::any(0))
+    }
 }
 
 /// The state after the last layer, in the layout of the initial one; without `keep` nothing is left for a backward pass.
 pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, Saved<T>) {
+    if plan.integrator() != Integrator::Euler {
+        return followed::forward(plan, inputs, keep);
+    }
     match plan.order {
         Order::Dense => dense::forward(plan, inputs),
         Order::Shared => shared::forward(plan, inputs, keep),
@@ -93,6 +112,9 @@ impl<T: Real> States<T> {
 
 /// The adjoint: from the derivative with respect to the last state to those with respect to all inputs.
 pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradient: &[T]) -> Gradients<T> {
+    if plan.integrator() != Integrator::Euler {
+        return followed::backward(plan, inputs, saved, gradient);
+    }
     match plan.order {
         Order::Dense => dense::backward(plan, inputs, saved, gradient),
         Order::Shared => shared::backward(plan, inputs, saved, gradient),

@@ -139,7 +139,12 @@ fn what_is_stored() {
 fn operations_on_handwritten_digits() {
     let config = ModelConfig { radius: Some(3.0), quadrature: Quadrature::Mean, ..ModelConfig::images() };
     assert_eq!((config.width, config.reference, config.kernel.last()), (16, 14, Some(&32)));
-    let network = Network::new(config, ImageShape { side: 28, channels: 1, extent: 28.0, classes: 10 }, 2).unwrap();
+    let network = Network::new(
+        config,
+        ImageShape { side: 28, channels: 1, extent: 28.0, classes: 10, resampling: Default::default() },
+        2,
+    )
+    .unwrap();
     let edges = connect_pixels(28, 28.0, 3.0, Quadrature::Mean).unwrap();
     let table = Arc::new(first_layer::table(&edges, 1));
     let first = FirstLayer::new(&edges, 0.5, &pixels::coordinates(28)).flops(16, 1, 32);
@@ -287,7 +292,7 @@ fn whole_way(network: &Network, side: usize, by_responses: bool) -> (Vec<f64>, V
 
 /// Network and resolutions: both ways agree in values and in derivatives.
 fn check_whole_way(config: ModelConfig, channels: usize, depth: usize, sides: &[usize]) {
-    let shape = ImageShape { side: 6, channels, extent: 6.0, classes: 3 };
+    let shape = ImageShape { side: 6, channels, extent: 6.0, classes: 3, resampling: Default::default() };
     let network = Network::new(config, shape, depth).unwrap();
     for &side in sides {
         let what = format!("{channels} channels, {depth} layers, {side} pixels, radius {:?}", network.config.radius);
