@@ -139,6 +139,10 @@ impl Progress {
             Event::Finished { result, .. } => {
                 let (epochs, seconds) = (result.epochs, result.seconds);
                 self.say(format!("L = {}: {epochs} epochs, {seconds:.0} s in all", result.depth));
+                if result.constrained > 0 {
+                    let steps = result.constrained;
+                    self.say(format!("  certified: kernel and reaction were scaled after {steps} steps"));
+                }
                 for m in result.measures.iter().filter(|m| m.metric != "relative_l2_squared") {
                     let value = match m.metric.as_str() {
                         "error_rate" => format!("{:.2} % wrong", 100.0 * m.value),

@@ -7,7 +7,7 @@ use crate::error::ensure;
 use crate::field::Samples;
 use crate::kernel::affine;
 use crate::linalg::vectorised;
-use crate::model::function::{kernel_blocks, kernel_skewness, no_kernel};
+use crate::model::function::{bounding_blocks, kernel_blocks, no_kernel};
 use crate::model::nkn::pixels::pixel_blocks;
 use crate::model::{Batch, BatchOptions, Kind, Model};
 use crate::operator::Plan;
@@ -28,8 +28,15 @@ pub struct Elliptic {
     /// What acts on h(x) itself, nodes x d².
     diagonal: Vec<f64>,
     step: f64,
-    /// Of a dissipative network: m, and a bound of |Ω|.
-    dissipative: Option<(Vec<f64>, f64)>,
+    /// Of a dissipative network.
+    dissipative: Option<Dissipative>,
+}
+
+struct Dissipative {
+    /// m.
+    measure: Vec<f64>,
+    /// What bounds E: |E h|² ≤ |bound| h·E h.
+    bound: Box<Elliptic>,
 }
 
 impl Elliptic {
@@ -42,11 +49,15 @@ impl Elliptic {
         let tensors = model.parameters.tensors(&device, DType::F64);
         let (blocks, reaction) = kernel_blocks(&model.config, &tensors, &batch)?;
         let plan = &batch.kernel().ok_or_else(|| no_kernel(model.config.kind))?.plan;
-        let operator = Self::assemble(model, plan, &blocks, &reaction);
-        match plan.measure() {
-            Some(measure) => Ok(operator.weighted(measure, kernel_skewness(&model.config, &tensors, &batch)?)),
-            None => Ok(operator),
+        let mut operator = Self::assemble(model, plan, &blocks, &reaction);
+        if let Some((blocks, reaction)) = bounding_blocks(&model.config, &tensors, &batch)? {
+            let measure = plan.measure().expect("a dissipative network's nodes have a measure");
+            operator.weigh(measure);
+            let mut bound = Self::assemble(model, plan, &blocks, &reaction);
+            bound.weigh(measure);
+            operator.dissipative = Some(Dissipative { measure: measure.to_vec(), bound: Box::new(bound) });
         }
+        Ok(operator)
     }
 
     /// The operator of a model on images with so many pixels along a side. A residual network has one in each step of its nonlocal block.
@@ -85,15 +96,13 @@ impl Elliptic {
         Self { width: d, edges, blocks: scaled, diagonal, step, dissipative: None }
     }
 
-    /// The same for √m h.
-    fn weighted(mut self, measure: &[f64], skewness: f64) -> Self {
+    /// Makes it act on √m h.
+    fn weigh(&mut self, measure: &[f64]) {
         let size = self.width * self.width;
         for (block, &(x, y)) in self.blocks.chunks_exact_mut(size).zip(&self.edges) {
             let factor = (measure[x as usize] / measure[y as usize]).sqrt();
             block.iter_mut().for_each(|value| *value *= factor);
         }
-        self.dissipative = Some((measure.to_vec(), skewness));
-        self
     }
 
     /// What the lift makes of the first of the samples, as the operator wants it.
@@ -107,39 +116,26 @@ impl Elliptic {
         Ok(state.iter().enumerate().map(|(i, h)| h * weights[i / self.width].sqrt()).collect())
     }
 
-    /// A bound of |Ω| of a dissipative network.
-    pub fn skewness(&self) -> Option<f64> {
-        self.dissipative.as_ref().map(|(_, skewness)| *skewness)
+    /// Of a dissipative network, a symmetric operator with |E h|² ≤ |bound| h·E h.
+    pub(super) fn bound(&self) -> Option<&Self> {
+        self.dissipative.as_ref().map(|one| &*one.bound)
     }
 
     /// The measure of the nodes; ones where there is none.
     pub fn weights(&self) -> Vec<f64> {
         let nodes = self.diagonal.len() / (self.width * self.width);
-        self.dissipative.as_ref().map_or_else(|| vec![1.0; nodes], |(measure, _)| measure.clone())
+        self.dissipative.as_ref().map_or_else(|| vec![1.0; nodes], |one| one.measure.clone())
     }
 
-    /// y = (E + Eᵀ) x / 2.
-    pub(super) fn apply_symmetric(&self, x: &[f64], y: &mut [f64]) {
-        y.fill(0.0);
-        self.multiply(x, y, false);
-        self.multiply(x, y, true);
-        y.iter_mut().for_each(|value| *value *= 0.5);
-    }
-
-    /// The largest mean of the sums of a row and its column, without signs: no eigenvalue of the symmetric part is
-    /// larger.
+    /// The largest sum of a row, without signs: no eigenvalue is larger.
     pub(super) fn row_sums(&self) -> f64 {
         let d = self.width;
         let mut sums = vec![0.0; self.size()];
-        let mut add = |block: &[f64], x: usize, y: usize| {
-            for (entry, value) in block.iter().enumerate() {
-                sums[x * d + entry / d] += 0.5 * value.abs();
-                sums[y * d + entry % d] += 0.5 * value.abs();
-            }
+        let mut add = |block: &[f64], x: usize| {
+            block.iter().enumerate().for_each(|(entry, value)| sums[x * d + entry / d] += value.abs());
         };
-        self.diagonal.chunks_exact(d * d).enumerate().for_each(|(x, block)| add(block, x, x));
-        let edges = self.edges.iter().zip(self.blocks.chunks_exact(d * d));
-        edges.for_each(|(&(x, y), block)| add(block, x as usize, y as usize));
+        self.diagonal.chunks_exact(d * d).enumerate().for_each(|(x, block)| add(block, x));
+        self.edges.iter().zip(self.blocks.chunks_exact(d * d)).for_each(|(&(x, _), block)| add(block, x as usize));
         sums.into_iter().fold(0.0, f64::max)
     }
 

@@ -1,8 +1,9 @@
 //! The trainer on a tiny Poisson problem and on tiny images: the ladder, the best weights, schedules, stops, checkpoints.
 
 use crate::Device;
+use crate::analysis::{Certificate, Elliptic};
 use crate::field::{Images, Samples};
-use crate::model::{Block, Kind, ModelConfig, Parameters, Space};
+use crate::model::{Block, Guarantee, Kind, ModelConfig, Parameters, Space};
 use crate::problem::poisson::generate;
 use crate::seed::Seed;
 use crate::task::{ClassTask, FunctionTask, ImageSplits, TestSet};
@@ -204,6 +205,42 @@ fn so_does_one_that_averages_its_weights() {
     let without = TrainConfig { average: None, ..config.clone() };
     let task = || FunctionTask::new(&model, &without, &train, Some(&test), Device::Cpu).unwrap();
     assert!(trained(task, &without, &[]).best != unbroken.best);
+}
+
+/// At every depth no state can grow, on any training sample; stopped and continued too. Without the promise it could.
+#[test]
+fn a_certified_training_keeps_its_promise() {
+    let train = samples(0, 6);
+    let model = ModelConfig {
+        width: 3,
+        time: 5.0,
+        kernel_fields: vec!["f".into()],
+        stability: Guarantee::Dissipative,
+        ..network()
+    };
+    let free =
+        TrainConfig { depths: vec![1, 2], epochs: PerDepth::Same(3), batch: Some(4), average: Some(0.5), ..settings() };
+    let certified = TrainConfig { certified: true, ..free.clone() };
+    let needed = |config: &TrainConfig, stops: &[usize]| {
+        let task = || FunctionTask::new(&model, config, &train, None, Device::Cpu).unwrap();
+        let state = trained(task, config, stops);
+        let network = task().setup().network(2, state.best.clone(), Default::default());
+        let depth = |sample: usize| {
+            let operator = Elliptic::new(&network, &train.select(&[sample])).unwrap();
+            Certificate::of(&operator).unwrap().unwrap().depth(model.time)
+        };
+        ((0..6).map(depth).max().unwrap(), state)
+    };
+    let (depth, unbroken) = needed(&certified, &[]);
+    assert_eq!(depth, 2);
+    assert!(unbroken.results.iter().all(|result| result.constrained > 0), "{:?}", unbroken.results);
+    for stops in [[1, 3], [2, 9]] {
+        assert!(needed(&certified, &stops).1 == unbroken, "stopped at {stops:?}");
+    }
+    assert!(needed(&free, &[]).0 > 2);
+
+    let message = FunctionTask::new(&network(), &certified, &train, None, Device::Cpu).err().unwrap().to_string();
+    assert!(message.contains("train.certified") && message.contains("stability"), "{message}");
 }
 
 fn images(count: usize) -> Images {

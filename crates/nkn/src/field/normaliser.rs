@@ -60,12 +60,14 @@ impl Normaliser {
         }
     }
 
-    /// The statistics for another domain: pointwise ones are interpolated from the training domain.
+    /// The statistics for another domain: pointwise ones are interpolated from the training domain, deviations to none
+    /// that is smaller than those at its nodes.
     pub fn on(&self, training: Option<&Domain>, domain: &Domain, components: usize) -> Result<Self> {
         match training {
             Some(training) if self.mean.len() > components && training != domain => {
                 let on = |values: &[f64]| resample(values, training, domain, components);
-                Ok(Self { mean: on(&self.mean)?, std: on(&self.std)? })
+                let least = self.std.iter().copied().fold(f64::INFINITY, f64::min);
+                Ok(Self { mean: on(&self.mean)?, std: on(&self.std)?.into_iter().map(|std| std.max(least)).collect() })
             }
             _ => Ok(self.clone()),
         }
@@ -139,8 +141,8 @@ mod tests {
         let fine = Domain::Grid(Grid::unit(&[5]).unwrap());
         let normaliser = Normaliser { mean: vec![0.0, 1.0, 4.0], std: vec![1.0, 1.0, 2.0] };
         let finer = normaliser.on(Some(&coarse), &fine, 1).unwrap();
-        assert_eq!(finer.mean, [0.0, 0.5, 1.0, 2.5, 4.0]);
-        assert_eq!(finer.std, [1.0, 1.0, 1.0, 1.5, 2.0]);
+        assert_eq!(finer.mean, [0.0, 0.25, 1.0, 2.25, 4.0]);
+        assert_eq!(finer.std, [1.0, 1.0, 1.0, 1.375, 2.0], "a parabola that would fall below 1");
     }
 
     proptest! {

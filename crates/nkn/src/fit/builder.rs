@@ -314,6 +314,11 @@ impl Nkn {
         self.set("model.integrator", integrator)
     }
 
+    /// Whether a dissipative network is kept such that no state can grow at the depths of its training.
+    pub fn certified(self, certified: bool) -> Self {
+        self.set("train.certified", certified)
+    }
+
     /// Hidden widths of the reaction network.
     pub fn reaction(self, widths: impl Into<Vec<usize>>) -> Self {
         self.set("model.reaction", widths.into())

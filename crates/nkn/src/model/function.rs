@@ -3,12 +3,13 @@
 use super::batch::{Batch, KernelLayers, Layers};
 use super::config::{Kind, ModelConfig};
 use super::fno;
-use super::parameters::{ParameterTensors, kernel_shape, reaction_shape};
+use super::parameters::{ParameterTensors, Parameters, kernel_shape, reaction_shape};
 use crate::engine::Engine;
 use crate::kernel::{affine, mlp};
-use crate::operator::{Equation, evolve_streamed, skewness};
+use crate::operator::{Equation, bounding, evolve_streamed, scale};
 use crate::{Error, Result};
 use burn::tensor::Tensor;
+use rayon::prelude::*;
 
 /// The result is samples x (nodes x columns of the outputs) in physical units.
 pub(crate) fn forward(
@@ -39,14 +40,48 @@ pub(crate) fn kernel_blocks(
     Ok((values(equation.blocks()), values(equation.reaction)))
 }
 
-/// A bound of |Ω| in kernel and reaction of a dissipative network.
-pub(crate) fn kernel_skewness(config: &ModelConfig, parameters: &ParameterTensors, batch: &Batch) -> Result<f64> {
+/// Of a dissipative network: what bounds its kernel's blocks and its reaction matrices in the certificate.
+pub(crate) fn bounding_blocks(
+    config: &ModelConfig,
+    parameters: &ParameterTensors,
+    batch: &Batch,
+) -> Result<Option<(Vec<f64>, Vec<f64>)>> {
     let layers = batch.kernel().ok_or_else(|| no_kernel(config.kind))?;
+    let Some(pairs) = &layers.pairs else { return Ok(None) };
     let pass = KernelPass { config, parameters, batch, layers, engine: Engine::Automatic };
-    let Some(pairs) = &layers.pairs else { return Ok(0.0) };
     let (kernel, reaction) = pass.free_equation()?.dissipative_numbers(pairs);
-    let of = |numbers: Tensor<2>| skewness(&numbers.into_data().iter::<f64>().collect::<Vec<_>>(), config.width);
-    Ok(of(kernel).max(of(reaction)))
+    let values = |tensor: Tensor<2>| tensor.into_data().iter::<f64>().collect();
+    Ok(Some((values(bounding(kernel, Some(pairs))), values(bounding(reaction, None)))))
+}
+
+/// Of a dissipative network: a bound of |D*(1 + Ω)|² for all samples of a batch at once, by sums over the neighbours of
+/// a node in which every edge has its largest block.
+pub(crate) fn largest_growth(config: &ModelConfig, parameters: &ParameterTensors, batch: &Batch) -> Result<f64> {
+    let Some((blocks, reaction)) = bounding_blocks(config, parameters, batch)? else { return Ok(0.0) };
+    let plan = &batch.kernel().ok_or_else(|| no_kernel(config.kind))?.plan;
+    let (d, size) = (config.width, config.width * config.width);
+    // No eigenvalue of a symmetric matrix is larger than either.
+    let largest = |block: &[f64]| {
+        let rows = block.chunks_exact(d).map(|row| row.iter().map(|v| v.abs()).sum::<f64>());
+        rows.fold(0.0, f64::max).min(block.iter().map(|v| v * v).sum::<f64>().sqrt())
+    };
+    let blocks: Vec<f64> = blocks.par_chunks_exact(size).map(largest).collect();
+    let mut sums: Vec<f64> = reaction.chunks_exact(size).map(largest).collect();
+    for (edge, (x, _, weight)) in plan.edge_list().into_iter().enumerate() {
+        let own = plan.rows.rows_of_edge(edge).map(|row| blocks[row]).fold(0.0, f64::max);
+        sums[x as usize] += 2.0 * weight * own;
+    }
+    Ok(sums.into_iter().fold(0.0, f64::max))
+}
+
+/// Multiplies the kernel and the reaction of a dissipative network by a factor.
+pub(crate) fn shrink(config: &ModelConfig, parameters: &mut Parameters, factor: f64) {
+    for name in ["kernel", "reaction"] {
+        let group = parameters.group_mut(name);
+        let [.., last, _] = group.entries.as_slice() else { unreachable!("a perceptron has a last layer") };
+        let start = last.start;
+        scale(&mut group.values[start..], config.width, factor);
+    }
 }
 
 /// For questions about the kernel of a network that has none.

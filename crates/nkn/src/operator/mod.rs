@@ -16,7 +16,7 @@ pub use pairs::Pairs;
 #[cfg(test)]
 pub use plan::Order;
 pub use plan::{Plan, Purpose, Update};
-pub use sector::{sector, skewness};
+pub use sector::{bounding, scale, sector};
 
 use crate::kernel::{MlpShape, affine};
 use crate::linalg::Real;

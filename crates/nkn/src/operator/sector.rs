@@ -2,9 +2,9 @@
 //!
 //! Every d x d matrix whose symmetric part is positive definite is one of these in one way up to signs: L Lᵀ is its
 //! symmetric part (Cholesky), L Ω Lᵀ its skew one. d² numbers C hold it: L is the lower triangle of C with the
-//! diagonal, Ω the rest of C minus its transpose. v·Bv = |Lᵀv|² for every v, and |Bv| is at most |L| (1 + |Ω|²)^½
-//! |Lᵀv|: the values v·Bv fill a sector of the complex plane, whose angle Ω decides (T. Kato, *Perturbation theory for
-//! linear operators*, V.3.10).
+//! diagonal, Ω the rest of C minus its transpose. v·Bv = |Lᵀv|² for every v, and |Bv| is at most |L (1 + Ω)| |Lᵀv|: the
+//! values v·Bv fill a sector of the complex plane, whose angle Ω decides (T. Kato, *Perturbation theory for linear
+//! operators*, V.3.10).
 
 use super::Pairs;
 use crate::engine::Engine;
@@ -23,17 +23,34 @@ pub fn sector(numbers: Tensor<2>, pairs: Option<&Arc<Pairs>>, engine: Engine) ->
     }
 }
 
-/// The largest |Ω| of some rows of d² numbers, by the sums of its rows: the norm of a skew matrix is at most the
-/// largest.
-pub fn skewness(numbers: &[f64], d: usize) -> f64 {
-    let entry = |c: &[f64], i: usize, j: usize| if i < j { c[i * d + j] } else { -c[j * d + i] };
-    let row = |c: &[f64], i: usize| (0..d).filter(|&j| j != i).map(|j| entry(c, i, j).abs()).sum::<f64>();
-    let rows = numbers.chunks_exact(d * d).flat_map(|c| (0..d).map(move |i| row(c, i)));
-    rows.fold(0.0, f64::max)
+/// F Fᵀ with F = L (1 + Ω), the factor before Lᵀ: |B v|² ≤ |F Fᵀ| v·Bv, of every row of d² numbers, to both kernel rows
+/// of a pair. What the certificate is made of.
+pub fn bounding(numbers: Tensor<2>, pairs: Option<&Arc<Pairs>>) -> Tensor<2> {
+    let (lower, middle) = factors(numbers);
+    let factor = lower.matmul(middle);
+    spread(factor.clone().matmul(factor.swap_dims(1, 2)), pairs)
+}
+
+/// Multiplies B by a factor through the layer that gives its numbers: weights (outputs x inputs), then biases.
+pub fn scale(layer: &mut [f32], d: usize, factor: f64) {
+    let root = factor.sqrt() as f32;
+    let inputs = layer.len() / (d * d) - 1;
+    let (weights, biases) = layer.split_at_mut(inputs * d * d);
+    // What is not of L is of Ω.
+    for output in (0..d * d).filter(|output| output / d >= output % d) {
+        weights[output * inputs..(output + 1) * inputs].iter_mut().for_each(|weight| *weight *= root);
+        biases[output] *= root;
+    }
 }
 
 /// The same as the fused operation, in Burn primitives.
 fn portable(numbers: Tensor<2>, pairs: Option<&Arc<Pairs>>) -> Tensor<2> {
+    let (lower, middle) = factors(numbers);
+    spread(lower.clone().matmul(middle).matmul(lower.swap_dims(1, 2)), pairs)
+}
+
+/// L and 1 + Ω of every row.
+fn factors(numbers: Tensor<2>) -> (Tensor<3>, Tensor<3>) {
     let [count, size] = numbers.dims();
     let d = size.isqrt();
     let (device, dtype) = (numbers.device(), numbers.dtype());
@@ -44,8 +61,14 @@ fn portable(numbers: Tensor<2>, pairs: Option<&Arc<Pairs>>) -> Tensor<2> {
     let numbers = numbers.reshape([count, d, d]);
     let lower = numbers.clone() * mask(|i, j| i >= j);
     let upper = numbers * mask(|i, j| i < j);
-    let middle = upper.clone() - upper.swap_dims(1, 2) + mask(|i, j| i == j);
-    let result = lower.clone().matmul(middle).matmul(lower.swap_dims(1, 2)).reshape([count, size]);
+    (lower, upper.clone() - upper.swap_dims(1, 2) + mask(|i, j| i == j))
+}
+
+/// Each matrix as a row; with pairs, to both kernel rows of the pair.
+fn spread(matrices: Tensor<3>, pairs: Option<&Arc<Pairs>>) -> Tensor<2> {
+    let [count, d, _] = matrices.dims();
+    let device = matrices.device();
+    let result = matrices.reshape([count, d * d]);
     let Some(pairs) = pairs else { return result };
     let of: Vec<i64> = pairs.of().iter().map(|&pair| i64::from(pair)).collect();
     let rows = of.len();

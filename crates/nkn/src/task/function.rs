@@ -9,8 +9,8 @@ use crate::model::InOrder;
 use crate::model::function;
 use crate::model::parameters::ParameterTensors;
 use crate::model::{
-    Averages, Batch, BatchOptions, Geometries, Model, ModelConfig, Normalisers, Parameters, SIDE_BY_SIDE, Space, Work,
-    check_samples,
+    Averages, Batch, BatchOptions, Geometries, Guarantee, Model, ModelConfig, Normalisers, Parameters, SIDE_BY_SIDE,
+    Space, Work, check_samples,
 };
 use crate::seed::{Seed, uniform};
 use crate::train::{Augment, LossKind, Measure, Place, Setup, Task, TrainConfig};
@@ -88,6 +88,10 @@ impl<'a> FunctionTask<'a> {
         }
         if config.augment == Augment::Square {
             check_square(train.domain())?;
+        }
+        if config.certified && model.stability == Guarantee::Free {
+            let hint = "a free network has no certificate: add stability = \"dissipative\" to [model]";
+            return Err(Error::invalid("train.certified", "false with a free network", true, hint));
         }
         if config.loss == LossKind::RelativeL2 {
             train.check_trainable()?;
@@ -319,6 +323,21 @@ impl Task for FunctionTask<'_> {
         parts.reduce(|sum: Result<_>, own| Ok(sum? + own?)).expect("a batch has samples")
     }
 
+    fn constrain(&self, parameters: &mut Parameters) -> Result<bool> {
+        if !self.setup.config.certified {
+            return Ok(false);
+        }
+        let (model, AtDepth { train, options, .. }) = (self.setup.model, self.at_depth());
+        let growth = train.largest_growth(model, parameters)?;
+        let most = 2.0 * options.depth as f64 / model.time;
+        if growth <= most {
+            return Ok(false);
+        }
+        // A little less, for what single precision rounds.
+        function::shrink(model, parameters, (1.0 - 1e-5) * most / growth);
+        Ok(true)
+    }
+
     fn training_error(&self, model: &Model) -> Result<Vec<Measure>> {
         self.measures_of("train", &self.train, &self.at_depth().train, model)
     }
@@ -368,6 +387,18 @@ impl Evaluation {
             prediction.put(group, output.cast(DType::F64).into_data().iter::<f64>());
         }
         Ok(prediction.values)
+    }
+}
+
+impl Evaluation {
+    /// Of a dissipative network: the bound of its steps' growth, for all these samples.
+    fn largest_growth(&self, config: &ModelConfig, parameters: &Parameters) -> Result<f64> {
+        let tensors = parameters.tensors(&self.options.device, self.options.dtype);
+        let mut largest = 0.0_f64;
+        for (_, batch) in &self.batches {
+            largest = largest.max(function::largest_growth(config, &tensors, batch)?);
+        }
+        Ok(largest)
     }
 }
 

@@ -153,6 +153,10 @@ pub struct TrainConfig {
     /// The share of a depth's steps, the last ones, whose weights are averaged: the mean is tested and kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub average: Option<f64>,
+    /// Dissipative networks: after every step kernel and reaction are scaled, if they must be, so that on the training
+    /// samples no state can grow at this depth.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub certified: bool,
     /// Stop a depth after this many epochs without a better training error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_after: Option<usize>,
@@ -192,6 +196,7 @@ impl Default for TrainConfig {
             schedule: ScheduleConfig::default(),
             clip: None,
             average: None,
+            certified: false,
             stop_after: None,
             stop_tolerance: 1e-4,
             record_every: 10,

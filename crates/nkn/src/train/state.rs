@@ -45,6 +45,8 @@ pub struct State {
     /// Infinite before the first epoch.
     #[serde(with = "bits", default = "infinity")]
     pub best_loss: f64,
+    /// Steps of this depth after which the weights were constrained.
+    pub constrained: u64,
     /// Sum of the losses of this epoch's steps, times their samples.
     #[serde(with = "bits")]
     pub loss: f64,
@@ -85,6 +87,10 @@ impl State {
     }
 }
 
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
 fn infinity() -> f64 {
     f64::INFINITY
 }
@@ -111,6 +117,9 @@ pub struct DepthResult {
     pub epochs: usize,
     /// Seconds spent at this depth and before.
     pub seconds: f64,
+    /// Steps after which the weights had to be scaled: of `certified` trainings.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub constrained: u64,
     /// How good its best weights are: on the training samples, on the test samples, at every resolution.
     pub measures: Vec<Measure>,
 }
@@ -191,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_numbers_of_a_state_come_back_to_the_bit() {
-        let depths = vec![DepthResult { depth: 1, epochs: 9, seconds: 0.1, measures: Vec::new() }];
+        let depths = vec![DepthResult { depth: 1, epochs: 9, seconds: 0.1, constrained: 0, measures: Vec::new() }];
         for number in [f64::INFINITY, 0.1 + 0.2, f64::MIN_POSITIVE, -0.0] {
             let numbers = State { best_loss: number, loss: number, improved_loss: number, ..State::default() };
             let state = State { rung: 2, epoch: 3, step: 1, results: depths.clone(), seconds: 1.5, ..numbers };

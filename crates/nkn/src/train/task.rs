@@ -79,6 +79,11 @@ pub(crate) trait Task {
         seen: &mut Averages,
     ) -> Result<Tensor<1>>;
 
+    /// Makes the weights keep what the settings promise of them: whether they had to change.
+    fn constrain(&self, _: &mut Parameters) -> Result<bool> {
+        Ok(false)
+    }
+
     /// The errors on the training samples, if they are taken; the first decides the contest for the best weights.
     fn training_error(&self, _: &Model) -> Result<Vec<Measure>> {
         Ok(Vec::new())

@@ -90,6 +90,10 @@ impl Trainer<'_> {
         let epochs = self.config.epochs.at(state.rung);
         let work = self.task.begin(depth)?;
         (self.observer)(Event::Depth { depth, epochs, work })?;
+        if (state.epoch, state.step) == (0, 0) {
+            self.task.constrain(&mut state.parameters)?;
+            self.task.constrain(&mut state.best)?;
+        }
         let (mut validation_error, mut test_error) = (None, None);
         while state.epoch < epochs && !self.has_stalled(state) {
             let Some((loss, rate)) = self.epoch(epochs, state, clock)? else { return Ok(Outcome::Interrupted) };
@@ -145,6 +149,7 @@ impl Trainer<'_> {
                 .then(|| (state.parameters.clone(), state.averages.clone()));
             let samples = &order[state.step * size..count.min((state.step + 1) * size)];
             (loss, state.gradient_norm) = step(&*self.task, (place, samples), rate, state)?;
+            state.constrained += u64::from(self.task.constrain(&mut state.parameters)?);
             if !self.task.is_fixed() {
                 state.loss += loss * samples.len() as f64;
                 loss = state.loss / count as f64;
@@ -180,10 +185,15 @@ impl Trainer<'_> {
                 (model, errors) = (best, best_errors);
             }
         }
+        // A mean of weights that keep a promise need not keep it.
+        if self.task.constrain(&mut model.parameters)? {
+            errors = self.task.training_error(&model)?;
+        }
         (state.best, state.best_averages) = (model.parameters.clone(), model.averages.clone());
         errors.extend(self.task.measures(&model)?);
         self.record(state, &errors)?;
-        let result = DepthResult { depth, epochs: state.epoch, seconds: state.seconds, measures: errors };
+        let (epochs, seconds, constrained) = (state.epoch, state.seconds, state.constrained);
+        let result = DepthResult { depth, epochs, seconds, constrained, measures: errors };
         state.results.push(result.clone());
         (self.observer)(Event::Finished { result: &result, model: &model })
     }

@@ -62,7 +62,7 @@ fn no_step_grows_from_the_certificate_on() {
         let (model, samples) = draw(index);
         let operator = Elliptic::new(&model, &samples).unwrap();
         let certificate = Certificate::of(&operator).unwrap().expect("a dissipative network has one");
-        assert!(certificate.largest_symmetric <= certificate.row_sums);
+        assert!(certificate.largest <= certificate.row_sums);
         let depth = certificate.depth(1.0);
         assert!(depth <= certificate.depth_by_row_sums(1.0));
         needed.push(depth);

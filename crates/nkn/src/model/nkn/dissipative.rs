@@ -15,9 +15,9 @@
 //! where D h collects Lᵀ(h(x) - h(y)) on the pairs and Lᵀ h(x) at the nodes, and ⟨⟨·,·⟩⟩ weighs them with ½ W and m. Ω
 //! is skew, hence ⟨h, E h⟩ = |D h|² ≥ 0: along the equation d|h|²/dt = -2 |D h|² (without c), and no eigenvalue of E
 //! has a negative real part. A step of length dt has |h - dt E h|² = |h|² - 2 dt |D h|² + dt² |E h|², and
-//! |E h| = sup ⟨g, E h⟩ / |g| ≤ |D| |1 + Ω| |D h|, where |1 + Ω|² = 1 + |Ω|². So it does not grow if
-//! dt ≤ 2 / (|D|² (1 + |Ω|²)): the certificate of `analysis/certificate.rs`. |D|² is the largest eigenvalue of the
-//! symmetric part of E, which the sums of its rows bound. ∎
+//! E = D*(1 + Ω)D, hence |E h| ≤ |D*(1 + Ω)| |D h|. So it does not grow if dt ≤ 2 / |D*(1 + Ω)|²: the certificate of
+//! `analysis/certificate.rs`. |D*(1 + Ω)|² is the largest eigenvalue of D*(1 + Ω)(1 + Ω)ᵀD, which is E with the blocks
+//! L (1 + Ω)(1 + Ω)ᵀLᵀ; the sums of its rows bound it. ∎
 //!
 //! A skew part between the nodes, N(x, y) = -Nᵀ(y, x) acting on h(y), would leave the energy alone too, but explicit
 //! Euler amplifies it where nothing else takes energy out (a state that is constant, with R = 0), so no step length
