@@ -26,7 +26,7 @@ pub fn forward<T: Real>(
     let half = T::of(0.5 * course.step);
     let size = 1.0 + 0.5 * course.step * flow.norm();
     let mut h = initial.to_vec();
-    let mut trace = Trace { inputs: Vec::new(), products: vec![1; course.steps], step: course.step };
+    let mut trace = Trace { inputs: Vec::new(), taken: Vec::new() };
     let mut right = h.clone();
     for _ in 0..course.steps {
         right.copy_from_slice(&h);
@@ -51,7 +51,7 @@ pub fn backward<T: Real>(flow: &impl Flow<T>, course: &Course, trace: &Trace<T>,
         let system = System { apply: &|v, r| shifted(v, r, half, |v, r| flow.apply_transposed(v, r)), size, course };
         // What has converged on the way there has the same spectrum on the way back.
         let own = system.solve(&h, &h).unwrap_or_else(|_| vec![T::of(f64::NAN); length]);
-        output.iter_mut().zip(&own).for_each(|(output, &own)| *output = T::of(trace.step) * own);
+        output.iter_mut().zip(&own).for_each(|(output, &own)| *output = T::of(course.step) * own);
         add_scaled(&mut source, T::ONE, output);
         h.iter_mut().zip(&own).for_each(|(h, &own)| *h = own + own - *h);
     }

@@ -108,10 +108,8 @@ pub(super) struct Course {
 pub(super) struct Trace<T: Real> {
     /// The vectors v.
     pub inputs: Vec<T>,
-    /// Products of each step.
-    products: Vec<usize>,
-    /// The length of each step.
-    step: f64,
+    /// The polynomial of each step, of those that are one.
+    taken: Vec<polynomial::Taken>,
 }
 
 /// What the way back gives.
@@ -134,10 +132,10 @@ pub(super) fn forward<T: Real>(
     match (course.integrator, course.integrator.degree()) {
         (Integrator::Implicit, _) => implicit::forward(flow, course, initial, keep),
         (_, Some(degree)) => {
-            let way = polynomial::Way { step: course.step, steps: course.steps, degree, tolerance: None };
-            polynomial::forward(flow, &way, initial, keep)
+            let series = polynomial::Series::taylor(course.step, degree);
+            Ok(polynomial::forward(flow, series, course.steps, initial, keep))
         }
-        (_, None) => polynomial::forward(flow, &exponential::way(flow.norm(), course), initial, keep),
+        (_, None) => exponential::forward(flow, course, initial, keep),
     }
 }
 

@@ -1,11 +1,13 @@
 //! Steps in Burn primitives, on any backend and differentiable by Burn: what the fused ones are tested against.
 
-use super::{Integrator, exponential};
+use super::Integrator;
 use crate::operator::{Equation, Integral, Plan, pointwise};
 use crate::{Error, Result};
 use burn::tensor::Tensor;
 
-/// Terms of a series on the way to the limit: the next would be below the rounding of single precision.
+/// On the way to the limit: the largest |A| dt of a step, so that its Taylor series loses few digits to cancellation, and
+/// its terms: the next would be below the rounding of single precision.
+const REACH: f64 = 5.0;
 const TERMS: usize = 30;
 
 /// Equal steps that are polynomials in dt A.
@@ -33,8 +35,10 @@ impl PlainSteps {
                 hint,
             ));
         }
-        let way = exponential::way(norm(plan, equation), &plan.course(size_of::<f32>()));
-        Ok(Self { count: way.steps, degree: TERMS, step: way.step })
+        let time = plan.update.step() * plan.depth as f64;
+        let parts = (norm(plan, equation) * time / REACH).ceil().max(1.0);
+        let count = if parts.is_finite() { parts as usize } else { 1 };
+        Ok(Self { count, degree: TERMS, step: time / count as f64 })
     }
 
     /// One step, for h of nodes x samples x d.

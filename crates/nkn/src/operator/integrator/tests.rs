@@ -86,6 +86,65 @@ fn orders_of_convergence() {
     assert!(distance(&limit, &end(&flow, Integrator::Exponential, 7)) < 1e-13);
 }
 
+/// e^M by Taylor's series of M / 2^k, squared k times.
+fn exponential_of(matrix: &[f64], size: usize) -> Vec<f64> {
+    let times = |a: &[f64], b: &[f64]| -> Vec<f64> {
+        let entry = |e: usize| (0..size).map(|k| a[e / size * size + k] * b[k * size + e % size]).sum();
+        (0..size * size).map(entry).collect()
+    };
+    let squarings = 12;
+    let small: Vec<f64> = matrix.iter().map(|a| a / f64::from(1 << squarings)).collect();
+    let one: Vec<f64> = (0..size * size).map(|e| f64::from(e / size == e % size)).collect();
+    let (mut sum, mut term) = (one.clone(), one);
+    for k in 1..20 {
+        term = times(&term, &small).iter().map(|a| a / f64::from(k)).collect();
+        sum.iter_mut().zip(&term).for_each(|(sum, term)| *sum += term);
+    }
+    (0..squarings).fold(sum, |power, _| times(&power, &power))
+}
+
+/// Against the exponential of the matrix [A c; 0 0]: operators that damp, that turn, and that let the state grow.
+#[test]
+fn the_limit_is_the_exponential() {
+    let heat = |size: usize, rate: f64| {
+        let entry = |i: usize, j: usize| match i.abs_diff(j) {
+            0 => -2.0 * rate,
+            1 => rate,
+            _ => 0.0,
+        };
+        let matrix = (0..size * size).map(|e| entry(e / size, e % size)).collect();
+        Fixed { size, matrix, source: initial(size) }
+    };
+    let mut growing = heat(5, 2.0);
+    (0..5).for_each(|i| growing.matrix[6 * i] += 5.0);
+    let flows = [heat(12, 1e-3), heat(12, 8.0), heat(12, 200.0), Fixed::new(6, 5.0, 7), growing];
+    for (index, flow) in flows.iter().enumerate() {
+        let wide = flow.size + 1;
+        let mut matrix = vec![0.0; wide * wide];
+        for i in 0..flow.size {
+            matrix[i * wide..i * wide + flow.size].copy_from_slice(&flow.matrix[i * flow.size..(i + 1) * flow.size]);
+            matrix[i * wide + flow.size] = flow.source[i];
+        }
+        let start = initial(flow.size);
+        let exact = exponential_of(&matrix, wide);
+        let row = |i: usize| &exact[i * wide..(i + 1) * wide];
+        let exact: Vec<f64> = (0..flow.size)
+            .map(|i| row(i)[flow.size] + row(i).iter().zip(&start).map(|(e, h)| e * h).sum::<f64>())
+            .collect();
+        for tolerance in [1e-3, 1e-6, 1e-12] {
+            let course = Course { tolerance, ..course(Integrator::Exponential, 4) };
+            let (last, trace) = forward(flow, &course, &start, true).unwrap();
+            let size = norm(&start).max(norm(&exact));
+            let error = distance(&last, &exact) / size;
+            assert!(error < 2.0 * tolerance, "operator {index}: {error:e} instead of {tolerance:e}");
+            // Where nothing turns: as many products as the square root of |A| log 1/tolerance, in one part.
+            let products = trace.inputs.len() / flow.size;
+            let few = 12.0 + (1.5 * flow.norm() * -tolerance.ln()).sqrt();
+            assert!(index > 2 || products as f64 <= few, "operator {index}, {tolerance:e}: {products} products, {few}");
+        }
+    }
+}
+
 /// The derivatives of a number that depends on the last state, with respect to h_0, c and A.
 #[test]
 fn adjoints_against_differences() {
@@ -163,6 +222,9 @@ fn what_does_not_converge_says_so() {
         let message = forward(&flow, &course(integrator, 2), &initial(4), false).unwrap_err();
         assert!(message.contains("products"), "{integrator}: {message}");
     }
+    // It turns so fast that all products are spent before the end.
+    let message = forward(&Fixed::new(4, 1e7, 4), &course(Integrator::Exponential, 2), &initial(4), false).unwrap_err();
+    assert!(message.contains("products"), "{message}");
 }
 
 #[test]
