@@ -9,7 +9,7 @@ use crate::threads::{Stop, compute, quietly};
 use nkn::Quadrature;
 use nkn::analysis::{Elliptic, Stability};
 use nkn::io::Array;
-use nkn::model::Predicting;
+use nkn::model::{Depth, Predicting};
 use nkn::run::RunFolder;
 use numpy::{PyArray1, PyArrayDyn};
 use pyo3::prelude::*;
@@ -44,11 +44,17 @@ struct How {
     quadrature: Option<String>,
     memory_gib: f64,
     double: bool,
+    depth: Option<String>,
+    tolerance: Option<f64>,
 }
 
 impl How {
     fn quadrature(&self) -> PyResult<Option<Quadrature>> {
         self.quadrature.as_deref().map(str::parse).transpose().map_err(python)
+    }
+
+    fn depth(&self) -> PyResult<Option<Depth>> {
+        self.depth.as_deref().map(str::parse).transpose().map_err(python)
     }
 }
 
@@ -114,10 +120,12 @@ impl Model {
 
     /// The outputs of functions, samples x nodes x columns in one row.
     fn predict<'py>(&self, py: Python<'py>, samples: Samples, how: How) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let (quadrature, How { memory_gib, double, .. }) = (how.quadrature()?, how);
+        let (quadrature, depth) = (how.quadrature()?, how.depth()?);
+        let How { memory_gib, double, tolerance, .. } = how;
         let work = |stop: Stop| {
             let go_on = |_, _| !stop.is_asked();
-            let how = Predicting { quadrature, memory_gib, double, go_on: &go_on, ..Predicting::default() };
+            let device = Predicting::default().device;
+            let how = Predicting { quadrature, memory_gib, double, depth, tolerance, device, go_on: &go_on };
             self.0.predict_with(&*samples.0, &how)
         };
         Ok(row(py, compute(py, work, |_| Ok(()))?))
@@ -162,6 +170,7 @@ impl Model {
         result.set_item("amplification", stability.amplification())?;
         result.set_item("is_stable", stability.is_stable())?;
         result.set_item("stable_from", stability.stable_from)?;
+        result.set_item("certified_from", stability.certified_from)?;
         Ok(result)
     }
 

@@ -19,28 +19,43 @@ pub fn poisson(py: Python<'_>, count: usize, points: usize, seed: u64, first: us
 
 /// Coefficients b and solutions u of -div(b grad u) = 1 on the unit square.
 #[pyfunction]
-pub fn darcy(py: Python<'_>, count: usize, side: usize, seed: u64, first: usize, flux: bool) -> PyResult<Samples> {
-    quietly(py, || {
-        let samples = flow::generate(Seed::new(seed), first, count, side, &|_| {})?;
-        if flux { flow::with_flux(samples) } else { Ok(samples) }
-    })
-    .map(Samples::from)
+pub fn darcy(
+    py: Python<'_>,
+    count: usize,
+    side: usize,
+    seed: u64,
+    first: usize,
+    smoothing: Option<f64>,
+    flux: bool,
+) -> PyResult<Samples> {
+    quietly(py, || completed(flow::generate(Seed::new(seed), first, count, side, &|_| {})?, smoothing, flux))
+        .map(Samples::from)
 }
 
 /// The solutions for given coefficients, samples x side x side.
 #[pyfunction]
-pub fn solve_darcy(py: Python<'_>, b: PyReadonlyArray3<'_, f64>, flux: bool) -> PyResult<Samples> {
+pub fn solve_darcy(
+    py: Python<'_>,
+    b: PyReadonlyArray3<'_, f64>,
+    smoothing: Option<f64>,
+    flux: bool,
+) -> PyResult<Samples> {
     let view = b.as_array();
     let (values, side): (Vec<f64>, usize) = (view.iter().copied().collect(), view.shape()[1]);
     if view.shape()[2] != side {
         let got = format!("{} x {}", side, view.shape()[2]);
         return Err(PyValueError::new_err(format!("b: expected a square grid, got {got}\n  hint: samples come first")));
     }
-    quietly(py, || {
-        let samples = flow::solve(&values, side, &|_| {})?;
-        if flux { flow::with_flux(samples) } else { Ok(samples) }
-    })
-    .map(Samples::from)
+    quietly(py, || completed(flow::solve(&values, side, &|_| {})?, smoothing, flux)).map(Samples::from)
+}
+
+/// The samples smoothed over another width, and with the flux.
+fn completed(samples: nkn::Samples, smoothing: Option<f64>, flux: bool) -> nkn::Result<nkn::Samples> {
+    let samples = match smoothing {
+        Some(cells) => flow::with_smoothing(samples, cells)?,
+        None => samples,
+    };
+    if flux { flow::with_flux(samples) } else { Ok(samples) }
 }
 
 /// Pixels in one row and classes of a set of images.

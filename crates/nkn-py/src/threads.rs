@@ -25,6 +25,9 @@ struct Own {
     older: *const Own,
 }
 
+/// No machine has more cores; starting many more threads than there are takes minutes.
+const MOST: i64 = 4096;
+
 /// The newest pool.
 static POOLS: AtomicPtr<Own> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -61,11 +64,18 @@ pub fn num_threads() -> PyResult<usize> {
 /// Sets how many threads the library computes with from now on; without a number, one for each core.
 #[pyfunction]
 #[pyo3(signature = (count=None))]
-pub fn set_num_threads(count: Option<usize>) -> PyResult<()> {
-    if count == Some(0) {
-        return Err(PyValueError::new_err("count: expected 1 or more, got 0\n  hint: None takes all cores"));
-    }
-    THREADS.store(count.unwrap_or(0), Ordering::Relaxed);
+pub fn set_num_threads(count: Option<i64>) -> PyResult<()> {
+    let threads = match count {
+        None => 0,
+        Some(count @ 1..=MOST) => count as usize,
+        Some(count) => {
+            let expected = format!("1 to {MOST}");
+            return Err(PyValueError::new_err(format!(
+                "count: expected {expected}, got {count}\n  hint: None takes all cores"
+            )));
+        }
+    };
+    THREADS.store(threads, Ordering::Relaxed);
     Ok(())
 }
 

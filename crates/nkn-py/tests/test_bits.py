@@ -111,8 +111,9 @@ def test_the_number_of_threads_does_not_matter(poisson: nkn.Samples) -> None:
         found.append(small().fit(poisson).model_.to_bytes())
     nkn.set_num_threads(None)
     assert found[0] == found[1] and nkn.num_threads() == usual
-    with pytest.raises(ValueError, match="1 or more"):
-        nkn.set_num_threads(0)
+    for wrong in (0, -1, 10**6):
+        with pytest.raises(ValueError, match="expected 1 to 4096"):
+            nkn.set_num_threads(wrong)
 
 
 def test_start_from(poisson: nkn.Samples) -> None:

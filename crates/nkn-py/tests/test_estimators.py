@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from conftest import ROOT, python, same, small
 
 import nkn
+from nkn._settings import settings
 
 
 def test_every_network_on_functions(poisson: nkn.Samples, tmp_path: Path) -> None:
@@ -51,6 +54,30 @@ def test_every_network_on_images(tmp_path: Path) -> None:
     assert nonlocal_one.spectrum().complete
 
 
+def keys(config: str) -> set[str]:
+    """The keys of the `[model]` and `[train]` tables of a configuration that explains all of them."""
+    tables = (ROOT / "configs" / config).read_text().split("[model]")[1]
+    found = set(re.findall(r"^(?:# )?(\w+) = ", tables.replace("[train.schedule]\nkind", "schedule"), re.MULTILINE))
+    return found - {"kind"}
+
+
+def test_every_setting_of_a_configuration_is_a_keyword() -> None:
+    def names(*networks: type) -> set[str]:
+        return {name for network in networks for name in network().get_params()}
+
+    others = {"run", "resume", "verbose"}
+    functions, images = names(nkn.NKN, nkn.GKN, nkn.FNO), names(nkn.NKNClassifier, nkn.PreResNet)
+    assert functions - others == keys("poisson.toml")
+    assert keys("mnist.toml") <= images and images - others <= keys("mnist.toml") | keys("poisson.toml")
+    given = settings(nkn.NKN(integrator="rk4", average=0.2, schedule="step", every=5).get_params())
+    assert json.loads(given) == {
+        "model.integrator": "rk4",
+        "train.average": 0.2,
+        "train.schedule.kind": "step",
+        "train.schedule.every": 5,
+    }
+
+
 def test_history_and_errors(poisson: nkn.Samples) -> None:
     pandas = pytest.importorskip("pandas")
     model = small(record_every=1).fit(poisson, test=nkn.problems.poisson(4, 17, first=16))
@@ -82,6 +109,18 @@ def test_spectrum(model: nkn.NKN, poisson: nkn.Samples) -> None:
     worst = np.abs(1 - spectrum.step * spectrum.eigenvalues).max()
     assert spectrum.amplification == pytest.approx(worst)
     assert np.allclose(model.spectrum(poisson["f"]).eigenvalues, spectrum.eigenvalues)
+    assert spectrum.certified_from is None
+    safe = small(stability="dissipative").fit(poisson)
+    assert safe.spectrum().is_stable or safe.spectrum().certified_from > safe.depth_
+
+
+def test_other_depths(model: nkn.NKN, poisson: nkn.Samples) -> None:
+    f = poisson["f"]
+    assert same(model.predict(f, depth=2), model.predict(f)) and not same(model.predict(f, depth=1), model.predict(f))
+    limit = model.predict(f, depth="infinite")
+    assert np.allclose(model.predict(f, depth=512), limit, rtol=1e-2, atol=1e-2 * np.abs(limit).max())
+    with pytest.raises(ValueError, match="a positive number, or infinite"):
+        model.predict(f, depth=0)
 
 
 def test_auto_in_a_folder(tmp_path: Path, poisson: nkn.Samples) -> None:

@@ -37,6 +37,19 @@ CASES = {
         POISSON["u"][:, :-1],
         {"lower": [0.0], "upper": [2.0], "periodic": [True]},
     ),
+    "dissipative": (
+        nkn.NKN(width=3, kernel=[16], depths=[2], radius=0.3, stability="dissipative", integrator="heun", **USUAL),
+        POISSON["f"],
+        POISSON["u"],
+        {},
+    ),
+    "dissipative, darcy": (
+        nkn.NKN(width=2, kernel=[16], kernel_fields=["b"], radius=0.3, depths=[2], stability="dissipative",
+                integrator="rk4", normalise_input="scalar", **USUAL),
+        {name: DARCY[name] for name in DARCY.inputs},
+        DARCY["u"],
+        {},
+    ),
     "nkn, darcy": (
         nkn.NKN(width=3, kernel=[16], kernel_fields=["b"], radius=0.3, depths=[2], normalise_input="scalar",
                 normalise_output="scalar", **USUAL),
@@ -146,5 +159,8 @@ def test_what_does_not_fit_is_refused() -> None:
     del state["lift.weight"]
     with pytest.raises(ValueError, match="lift.weight"):
         nkn.from_torch(state, model.config_)
+    solved = nkn.NKN(kernel=[4], epochs=1, integrator="implicit", verbose=0).fit(POISSON)
+    with pytest.raises(ValueError, match="expected one of the integrators euler, heun, rk4, got implicit"):
+        solved.to_torch()
     with pytest.raises(ValueError, match="header"):
         nkn.from_torch({}, {"depth": 1})

@@ -21,9 +21,20 @@ def array(name: str, values: Any) -> npt.NDArray[Any]:
         ) from None
 
 
+def number(name: str, value: Any) -> float:
+    """A setting that is a number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: expected a number, got {value!r}\n  hint: for example {name}=10.0") from None
+
+
 def numbers(name: str, values: Any) -> npt.NDArray[Any]:
     """An array of float32 or float64 in any order of memory."""
     found = array(name, values)
+    if np.ma.is_masked(values):
+        # What is not there is not a number, which the library refuses by sample and node.
+        found = np.ma.asarray(values, dtype=np.float64).filled(np.nan)
     if found.dtype in (np.float64, np.float32):
         return found
     if found.dtype.kind in "biuf":

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from . import _nkn
+from ._arrays import number
 from ._estimator import Estimator, columns
 from ._functions import Functions
 from ._progress import Progress
@@ -61,7 +62,7 @@ class Auto(Functions):
         with tempfile.TemporaryDirectory(prefix="nkn-") as temporary:
             run = temporary if self.run is None else os.fspath(self.run)
             try:
-                asked = (float(self.minutes), str(self.kind), int(self.seed or 0))
+                asked = (number("minutes", self.minutes), str(self.kind), int(self.seed or 0))
                 found = _nkn.auto(*asked, train, test, run, bool(self.resume), progress)
             finally:
                 if progress:

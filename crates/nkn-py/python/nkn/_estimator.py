@@ -16,6 +16,19 @@ from ._settings import settings
 
 Self = TypeVar("Self", bound="Estimator")
 
+#: What makes a card of the report's page: table and picture side by side, without the words that explain them.
+CARD = """<style>
+main { display: flex; flex-wrap: wrap; gap: 0 2rem; padding: 0; max-width: none; font-size: .8rem; }
+header { flex: 1 0 100%; }
+section { flex: 1 1 18rem; min-width: 0; }
+h1 { font-size: 1.1rem; margin: 0; }
+h2, .kind, caption, figcaption, .errors.small { display: none; }
+.summary { font-size: .8rem; margin: 0 0 .5rem; }
+table { font-size: .8rem; }
+figure { margin: 0; }
+figure .scroll svg { width: 100%; min-width: 0; height: auto; }
+</style>"""
+
 
 class NotFittedError(ValueError, AttributeError):
     """A question to a network that has not learned anything yet."""
@@ -141,8 +154,8 @@ class Estimator(abc.ABC):
 
         training: _nkn.Training | None = getattr(self, "_training", None)
         if training is not None:
-            page = html.escape(training.card(), quote=True)
-            return f'<iframe srcdoc="{page}" style="width: 100%; height: 32em; border: 0"></iframe>'
+            page = html.escape(training.card().replace("</head>", CARD + "</head>", 1), quote=True)
+            return f'<iframe srcdoc="{page}" style="width: 100%; height: 20em; border: 0"></iframe>'
         if not hasattr(self, "model_"):
             return f"<pre>{html.escape(repr(self))}</pre>"
         facts = {"network": self.model_.title, "parameters": f"{self.n_parameters_:,}"}
@@ -198,6 +211,8 @@ class Configured(Estimator):
     by_step: bool | None = None
     #: The largest norm of the gradient.
     clip: float | None = None
+    #: The mean of the weights over this last share of a depth's steps is tested and kept.
+    average: float | None = None
     #: Stop a depth after so many epochs without a better training error.
     stop_after: int | None = None
     #: What counts as better.

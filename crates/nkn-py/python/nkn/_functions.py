@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _nkn
+from ._arrays import number
 from ._estimator import Configured, Estimator
 from ._samples import PLACES, Found, Samples, samples_of
 
@@ -38,13 +39,15 @@ class Spectrum:
     is_stable: bool
     #: The smallest depth from which on steps are stable, if there is one.
     stable_from: int | None
+    #: Of dissipative networks: the depth from which on it is proven that no state can grow.
+    certified_from: int | None
 
 
 def spectrum_of(model: _nkn.Model, examples: _nkn.Samples | _nkn.Images) -> Spectrum:
     """What the extension says of the spectrum."""
     found = model.spectrum(examples)
     values = found["real"] + 1j * found["imaginary"]
-    rest = {name: found[name] for name in ("complete", "step", "amplification", "is_stable", "stable_from")}
+    rest = {field.name: found[field.name] for field in dataclasses.fields(Spectrum) if field.name != "eigenvalues"}
     return Spectrum(eigenvalues=values, **rest)
 
 
@@ -113,6 +116,8 @@ class Functions(Estimator):
         quadrature: str | None = None,
         memory_gib: float = 4.0,
         double: bool = False,
+        depth: int | str | None = None,
+        tolerance: float | None = None,
         **places: Any,
     ) -> Any:
         """The outputs at any resolution and on any points.
@@ -127,6 +132,10 @@ class Functions(Estimator):
             Memory that may be taken.
         double : bool
             Whether to compute in double precision.
+        depth : int or "infinite", optional
+            Another depth than the training's, or the equation that the layers are steps of (NKN).
+        tolerance : float, optional
+            The relative error that may be left on the way to infinite depth; left out, what the precision allows.
         **places
             Where the values are: ``points`` and so on.
 
@@ -139,7 +148,13 @@ class Functions(Estimator):
         model = self._model()
         _check_places("predict", places)
         samples = self._samples(X, **places)
-        how = {"quadrature": quadrature, "memory_gib": memory_gib, "double": double}
+        how = {
+            "quadrature": quadrature,
+            "memory_gib": number("memory_gib", memory_gib),
+            "double": double,
+            "depth": None if depth is None else str(depth),
+            "tolerance": None if tolerance is None else number("tolerance", tolerance),
+        }
         flat = model.predict(samples._raw, how)
         columns = [self._components.get(name, 1) for name in self._names_of_outputs]
         if len(columns) == 1:
@@ -296,6 +311,10 @@ class NKN(KernelEstimator):
     reaction: Sequence[int] | None = None
     #: T: L layers are L steps of T / L.
     time: float | None = None
+    #: "free", as in the paper, or "dissipative": kernel and reaction take energy out whatever the weights.
+    stability: str | None = None
+    #: The rule of a step: "euler", "heun", "rk4", "implicit" or "exponential".
+    integrator: str | None = None
 
     _kind = "nkn"
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 #: What is drawn of a history, and how.
-LINES = (("train", "loss", "-"), ("validation", "relative_l2", ":"), ("test", "relative_l2", "--"))
+LINES = (("train", "loss", "-"), ("validation", "relative_l2", ".:"), ("test", "relative_l2", ".--"))
 
 
 def _pyplot() -> Any:
@@ -46,20 +46,22 @@ def plot_history(model: Estimator, ax: Any) -> Any:
 
 
 def plot_prediction(samples: Samples, prediction: Any, ax: Any) -> Any:
-    """One sample: on a line as curves, in the plane as pictures side by side."""
+    """One sample: on a line as curves, with the inputs by an axis of their own; in the plane as pictures side by side."""
     outputs = prediction if isinstance(prediction, dict) else {next(iter(samples.outputs), "u"): prediction}
-    functions = {name: samples[name][0] for name in samples.inputs}
+    inputs = {name: samples[name][0] for name in samples.inputs}
+    functions = {}
     for name, value in outputs.items():
         if name in samples.outputs:
             functions[f"{name}, true"] = samples[name][0]
         functions[f"{name}, predicted"] = value[0]
     points = np.asarray(samples.points[0] if isinstance(samples.points, list) else samples.points)
     if samples.dim == 1:
-        return _curves(points[:, 0], functions, ax)
+        return _curves(points[:, 0], inputs, functions, ax)
     if samples.dim > 2:
         problem = "expected functions on a line or in the plane, got 3 dimensions"
         raise ValueError(f"plot: {problem}\n  hint: model.report draws them")
-    axes = np.atleast_1d(ax if ax is not None else _pyplot().subplots(1, len(functions), squeeze=False)[1][0])
+    functions = {**inputs, **functions}
+    axes = np.atleast_1d(ax if ax is not None else _row(len(functions)))
     for one, (name, values) in zip(axes, functions.items(), strict=False):
         values = values.reshape(len(points), -1)
         size = values[:, 0] if values.shape[1] == 1 else np.linalg.norm(values, axis=1)
@@ -68,15 +70,27 @@ def plot_prediction(samples: Samples, prediction: Any, ax: Any) -> Any:
         else:
             one.tripcolor(points[:, 0], points[:, 1], size)
         one.set_title(name if values.shape[1] == 1 else f"|{name}|")
+        one.set(xticks=[], yticks=[], aspect="equal")
     return axes
 
 
-def _curves(x: npt.NDArray[np.float64], functions: dict[str, Any], ax: Any) -> Any:
+def _row(count: int) -> Any:
+    """Axes beside each other."""
+    return _pyplot().subplots(1, count, squeeze=False, figsize=(2.4 * count, 2.7), layout="constrained")[1][0]
+
+
+def _curves(x: npt.NDArray[np.float64], inputs: dict[str, Any], outputs: dict[str, Any], ax: Any) -> Any:
     ax = ax or _pyplot().subplots()[1]
+    beside = ax.twinx()
     order = np.argsort(x)
-    for name, values in functions.items():
-        ax.plot(x[order], values.reshape(len(x), -1)[order], label=name)
-    ax.set(xlabel="x")
+    for one, functions, style in ((beside, inputs, {"color": "0.7"}), (ax, outputs, {})):
+        for name, values in functions.items():
+            line = "--" if name.endswith("predicted") else "-"
+            one.plot(x[order], values.reshape(len(x), -1)[order], line, label=name, **style)
+    ax.set(xlabel="x", ylabel=", ".join(dict.fromkeys(name.split(",")[0] for name in outputs)))
+    beside.set(ylabel=", ".join(inputs))
+    ax.set_zorder(beside.get_zorder() + 1)      # the outputs are drawn over the inputs
+    ax.set_frame_on(False)
     ax.legend()
     return ax
 
@@ -84,7 +98,7 @@ def _curves(x: npt.NDArray[np.float64], functions: dict[str, Any], ax: Any) -> A
 def plot_images(pixels: npt.NDArray[np.uint8], answers: npt.NDArray[Any], truth: Any, ax: Any) -> Any:
     """The first images with their answers."""
     count = min(8, len(pixels))
-    axes = np.atleast_1d(ax if ax is not None else _pyplot().subplots(1, count, squeeze=False)[1][0])
+    axes = np.atleast_1d(ax if ax is not None else _row(count))
     for at, one in enumerate(axes[:count]):
         image = np.moveaxis(pixels[at], 0, -1)
         one.imshow(image[..., 0] if image.shape[-1] == 1 else image, cmap="gray")

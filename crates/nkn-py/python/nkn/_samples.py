@@ -75,6 +75,8 @@ class Samples:
         periodic: npt.ArrayLike | None = None,
     ) -> None:
         fields, known = _named("f", inputs), _named("u", outputs)
+        if not fields:
+            raise ValueError("X: expected functions to learn from, got none\n  hint: give an array, or a dict of arrays")
         for name in [*fields, *known]:
             if name in PLACES:
                 hint = f"give it as a keyword, {name}=…, or rename it"

@@ -36,6 +36,7 @@ def poisson(count: int = 500, points: int = 101, *, seed: int = 0, first: int = 
     >>> nkn.problems.poisson(3, 17)
     Samples(3 samples, 17 nodes, inputs: f, outputs: u)
     """
+    _check(count=count, points=points, seed=seed, first=first)
     return Samples._of(_nkn.poisson(count, points, seed, first))
 
 
@@ -44,6 +45,7 @@ def darcy(
     resolution: int | None = None,
     *,
     fine: int = 241,
+    smoothing: float | None = None,
     flux: bool = False,
     seed: int = 0,
     first: int = 0,
@@ -58,6 +60,8 @@ def darcy(
         Nodes along a side, every n-th of the fine grid; left out: all of them.
     fine : int
         Nodes along a side of the grid on which the equation is solved.
+    smoothing : float, optional
+        How far b is smoothed, in cells of the fine grid [the square root of 5].
     flux : bool
         Whether the flux v = -b grad u, a vector, is an output too.
     seed, first : int
@@ -69,12 +73,13 @@ def darcy(
     >>> nkn.problems.darcy(2, 11, fine=41).shape
     (2, 11, 11)
     """
-    samples = Samples._of(_nkn.darcy(count, fine, seed, first, flux))
+    _check(count=count, fine=fine, seed=seed, first=first)
+    samples = Samples._of(_nkn.darcy(count, fine, seed, first, smoothing, flux))
     return samples if resolution is None else samples.coarsen(resolution)
 
 
-def solve_darcy(b: npt.ArrayLike, *, flux: bool = False) -> Samples:
-    """The solutions for coefficients of your own, samples x side x side and positive.
+def solve_darcy(b: npt.ArrayLike, *, smoothing: float | None = None, flux: bool = False) -> Samples:
+    """The solutions for coefficients of your own, samples x side x side and positive; the rest as in `darcy`.
 
     Examples
     --------
@@ -85,7 +90,15 @@ def solve_darcy(b: npt.ArrayLike, *, flux: bool = False) -> Samples:
     values = numbers("b", b)
     if values.ndim != 3:
         raise ValueError(f"b: expected samples x side x side, got shape {values.shape}\n  hint: the samples come first")
-    return Samples._of(_nkn.solve_darcy(values.astype(np.float64, copy=False), flux))
+    return Samples._of(_nkn.solve_darcy(values.astype(np.float64, copy=False), smoothing, flux))
+
+
+def _check(**numbers: int) -> None:
+    """Refuse what is below zero, and no samples."""
+    for name, value in numbers.items():
+        least = int(name == "count")
+        if value < least:
+            raise ValueError(f"{name}: expected {least} or more, got {value}\n  hint: give a whole number")
 
 
 def _images(name: str, folder: str | os.PathLike[str] | None) -> Sets:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["Module"]
 
 
+#: The degree of the polynomial in the step that an integrator is.
+DEGREES = {"euler": 1, "heun": 2, "rk4": 4}
+
+
 class Module(nn.Module):
     """A trained `NKN`, `GKN` or `FNO` in PyTorch, with the names of the model file in its state dict.
 
@@ -32,10 +36,16 @@ class Module(nn.Module):
         self._settings: dict[str, Any] = self.config["model"]
         if self._settings["kind"] not in ("nkn", "gkn", "fno"):
             raise ValueError("to_torch: expected a network on functions\n  hint: NKN, GKN and FNO can be exported")
+        integrator = self._settings.get("integrator", "euler")
+        if integrator not in DEGREES:
+            expected = f"one of the integrators {', '.join(DEGREES)}"
+            raise ValueError(f"to_torch: expected {expected}, got {integrator}\n  hint: train with one of them")
+        self._degree = DEGREES[integrator]
+        self._is_dissipative = self._settings.get("stability", "free") == "dissipative"
         self._raw = raw
         self._box = model._box
         self._outputs: list[str] = model._names_of_outputs
-        self._domains: dict[Any, dict[str, Tensor]] = {}
+        self._domains: dict[Any, dict[str, Any]] = {}
         for name, values in raw.tensors():
             if name.startswith("normaliser."):
                 self._at(name).register_buffer(name.rsplit(".", 1)[1], torch.from_numpy(values))
@@ -118,14 +128,17 @@ class Module(nn.Module):
         return values
 
     def _evolve(self, h: Tensor, x: Tensor, seen: Tensor | None, domain: dict[str, Any]) -> Tensor:
-        """NKN: h + dt (∫ k (h(y) - h(x)) dy - R h + c); GKN: relu(R h + ∫ k h(y) dy + c)."""
+        """NKN: h + dt (∫ k (h(y) - h(x)) dy - R h + c) or more terms of its series; GKN: relu(R h + ∫ k h(y) dy + c)."""
         d, depth = self._settings["width"], int(self.config["depth"])
         targets, sources = domain["targets"].to(h.device), domain["sources"].to(h.device)
         ends, weights = domain["ends"].to(h), domain["weights"].to(h)
         if seen is not None:
             ends = torch.cat([ends.expand(h.shape[0], -1, -1), seen[:, targets], seen[:, sources]], 2)
         kernel = self._perceptron("kernel", ends)
-        kernel = kernel.reshape(*kernel.shape[:-1], d, d) * weights[:, None, None]
+        kernel = kernel.reshape(*kernel.shape[:-1], d, d)
+        if self._is_dissipative:
+            kernel = _sector((kernel + kernel[..., _way_back(targets, sources), :, :]) / 2)
+        kernel = kernel * weights[:, None, None]
 
         def integral(values: Tensor) -> Tensor:
             products = torch.einsum("...eij,nej->nei" if kernel.dim() == 3 else "neij,nej->nei", kernel, values)
@@ -134,10 +147,18 @@ class Module(nn.Module):
         source = self._tensor("source")
         if self._settings["kind"] == "nkn":
             reaction = self._perceptron("reaction", x).reshape(-1, d, d)
+            reaction = _sector(reaction) if self._is_dissipative else reaction
             step = self._settings["time"] / depth
+
+            def slope(h: Tensor) -> Tensor:
+                return integral(h[:, sources] - h[:, targets]) - torch.einsum("xij,nxj->nxi", reaction, h)
+
             for _ in range(depth):
-                reacted = torch.einsum("xij,nxj->nxi", reaction, h)
-                h = h + step * (integral(h[:, sources] - h[:, targets]) - reacted + source)
+                term = step * (slope(h) + source)
+                h = h + term
+                for k in range(2, self._degree + 1):
+                    term = step / k * slope(term)
+                    h = h + term
             return h
         root = self._tensor("root")
         for layer in range(depth):
@@ -173,6 +194,19 @@ class Module(nn.Module):
             values = part * std + mean if mean.numel() else part
             found[name] = values.reshape(len(output), *shape, *((k,) if k > 1 else ()))
         return next(iter(found.values())) if len(found) == 1 else found
+
+
+def _way_back(targets: Tensor, sources: Tensor) -> Tensor:
+    """The edge from y to x for that from x to y; edges are in the order of x, then of y."""
+    nodes = int(targets.max()) + 1
+    return torch.searchsorted(targets * nodes + sources, sources * nodes + targets)
+
+
+def _sector(numbers: Tensor) -> Tensor:
+    """L (1 + Ω) Lᵀ: L is the lower triangle, Ω the rest minus its transpose."""
+    lower, upper = numbers.tril(), numbers.triu(1)
+    one = torch.eye(numbers.shape[-1], dtype=numbers.dtype, device=numbers.device)
+    return lower @ (one + upper - upper.mT) @ lower.mT
 
 
 def _spread(statistics: Tensor, components: int) -> Tensor:

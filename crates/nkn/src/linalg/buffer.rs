@@ -92,33 +92,38 @@ impl<T> Shelves<T> {
     }
 }
 
-/// An array from the pool; it goes back when dropped.
+/// An array from the pool; it goes back when dropped. One that was made elsewhere is freed: nobody takes as many from the pool as would
+/// come, and it would grow with every step.
 #[derive(Debug)]
-pub struct Buffer<T: Real>(Vec<T>);
+pub struct Buffer<T: Real> {
+    values: Vec<T>,
+    is_recycled: bool,
+}
 
 impl<T: Real> Buffer<T> {
     /// An array of this length with **any** content: to be written before it is read.
     pub fn any(length: usize) -> Self {
-        match T::pool().open().and_then(|mut shelves| shelves.take(length)) {
+        let values = match T::pool().open().and_then(|mut shelves| shelves.take(length)) {
             Some(mut values) => {
                 values.resize(length, T::ZERO);
-                Self(values)
+                values
             }
-            None => Self(vec![T::ZERO; length]),
-        }
+            None => vec![T::ZERO; length],
+        };
+        Self { values, is_recycled: true }
     }
 }
 
 impl<T: Real> From<Vec<T>> for Buffer<T> {
     fn from(values: Vec<T>) -> Self {
-        Self(values)
+        Self { values, is_recycled: false }
     }
 }
 
 impl<T: Real> Drop for Buffer<T> {
     fn drop(&mut self) {
-        let values = std::mem::take(&mut self.0);
-        if values.capacity() == 0 {
+        let values = std::mem::take(&mut self.values);
+        if values.capacity() == 0 || !self.is_recycled {
             return;
         }
         let gone = T::pool().open().map(|mut shelves| shelves.put(values, KEPT));
@@ -129,13 +134,13 @@ impl<T: Real> Drop for Buffer<T> {
 impl<T: Real> Deref for Buffer<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        &self.0
+        &self.values
     }
 }
 
 impl<T: Real> DerefMut for Buffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.0
+        &mut self.values
     }
 }
 
@@ -160,6 +165,15 @@ mod tests {
             assert_eq!(buffer.len(), length);
             buffer.fill(1.0);
         }
+    }
+
+    /// A pool that took what others made would hold one array more after every step.
+    #[test]
+    fn arrays_from_elsewhere_are_freed() {
+        let length = 7_654_321; // no other test asks for it
+        drop(Buffer::from(vec![1.0; length]));
+        let shelves = <f64 as Recycled>::pool().0.lock().unwrap();
+        assert_eq!(shelves.arrays.range((length, 0)..=(length, u64::MAX)).count(), 0);
     }
 
     #[test]
