@@ -315,6 +315,8 @@ class NKN(KernelEstimator):
     stability: str | None = None
     #: The rule of a step: "euler", "heun", "rk4", "implicit" or "exponential".
     integrator: str | None = None
+    #: Dissipative networks: after every step they are scaled, if they must be, so that no state can grow at this depth.
+    certified: bool | None = None
 
     _kind = "nkn"
 
