@@ -22,6 +22,15 @@ const BENCH: &[(&str, &[&str])] = &[
     ("speed on Darcy", &["run", "--release", "--", "bench", "darcy"]),
 ];
 
+/// Without what cargo tells a program that it runs: build scripts look at some of it, and would be run again, with all
+/// that depends on them, whenever a build begins from here instead of from a shell.
+fn plain(command: &mut Command) -> &mut Command {
+    let told = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    std::env::vars_os()
+        .filter(|(name, _)| name.to_str().is_some_and(told))
+        .fold(command, |c, (name, _)| c.env_remove(name))
+}
+
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
     let (steps, last): (_, fn() -> Result<(), String>) = match task.as_str() {
@@ -41,7 +50,7 @@ fn main() -> ExitCode {
         println!("== {name}: cargo {}", arguments.join(" "));
         let begun = Instant::now();
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-        let status = Command::new(cargo).args(*arguments).status();
+        let status = plain(&mut Command::new(cargo)).args(*arguments).status();
         if !status.is_ok_and(|status| status.success()) {
             eprintln!("== {name}: failed after {:.0} s", begun.elapsed().as_secs_f64());
             return ExitCode::FAILURE;

@@ -37,9 +37,11 @@ def test_processes(method: str, tmp_path: Path) -> None:
 
 
 LONG = """
-import sys, nkn
+import signal, sys, nkn
+signal.signal(signal.SIGINT, signal.default_int_handler)      # a shell's background jobs begin with it ignored
 run = sys.argv[1] or None
 try:
+    print("begun", flush=True)
     nkn.NKN(width=8, kernel=[64, 64], epochs=100000, batch=10, verbose=0, run=run).fit(nkn.problems.poisson(200, 65))
 except KeyboardInterrupt:
     print("interrupted")
@@ -55,6 +57,7 @@ def test_ctrl_c(has_run: bool, tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", LONG, str(run) if has_run else ""], stdout=subprocess.PIPE, text=True
     )
+    assert child.stdout is not None and child.stdout.readline() == "begun\n"
     time.sleep(3)
     begun = time.monotonic()
     child.send_signal(signal.SIGINT)
