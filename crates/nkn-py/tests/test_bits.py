@@ -77,7 +77,7 @@ def test_killed_and_resumed_gives_the_same_bits(quickstart, tmp_path: Path) -> N
         before = checkpoint.stat().st_mtime_ns if checkpoint.is_file() else 0
         while child.poll() is None and kills < 3:
             if checkpoint.is_file() and checkpoint.stat().st_mtime_ns > before:
-                time.sleep(0.1)
+                time.sleep(0.02 * kills)
                 child.send_signal(signal.SIGKILL)
             time.sleep(0.01)
         if child.wait() == 0:

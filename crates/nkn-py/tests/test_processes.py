@@ -57,11 +57,14 @@ def test_ctrl_c(has_run: bool, tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", LONG, str(run) if has_run else ""], stdout=subprocess.PIPE, text=True
     )
-    assert child.stdout is not None and child.stdout.readline() == "begun\n"
-    time.sleep(3)
-    begun = time.monotonic()
-    child.send_signal(signal.SIGINT)
-    output = child.communicate(timeout=60)[0]
+    try:
+        assert child.stdout is not None and child.stdout.readline() == "begun\n"
+        time.sleep(3)
+        begun = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        output = child.communicate(timeout=60)[0]
+    finally:
+        child.kill()
     assert output == "interrupted\n1\n"
     assert time.monotonic() - begun < 10
     assert (run / "checkpoint/state.safetensors").is_file() == has_run
