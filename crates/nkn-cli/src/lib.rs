@@ -73,9 +73,8 @@ enum Command {
 
 /// Runs the program with its arguments, the first of which is its name, and says how it ended.
 ///
-/// Ctrl-C is handled from where a command trains on, and freed memory is kept: the process should be the program's own.
+/// Ctrl-C is handled from where a command trains on: the process should be the program's own.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> u8 {
-    memory::keep_freed();
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(message) => {

@@ -214,13 +214,19 @@ pub(crate) fn equation_groups(config: &ModelConfig, dim: usize, prefix: &str) ->
 }
 
 /// As PyTorch draws linear layers; the source starts at zero (of GKN with one feature, at one). Spectral weights start as in the published
-/// Fourier neural operator: uniform in [0, 1) / d².
+/// Fourier neural operator: uniform in [0, 1) / d². A dissipative network begins nearer to its equation
+/// ([`without_coordinates`], [`away_from_zero`]).
 fn initial(group: &Group, config: &ModelConfig, dim: usize, seed: Seed) -> Result<Vec<f32>> {
     let d = config.width;
+    let is_dissipative = config.is_dissipative();
+    let inputs = dim + config.columns(&config.fields);
     Ok(match group.name.as_str() {
+        "kernel" if is_dissipative => away_from_zero(kernel_shape(config, dim)?.init(seed), d),
         "kernel" => kernel_shape(config, dim)?.init(seed),
+        "reaction" if is_dissipative => away_from_zero(reaction_shape(config, dim)?.init(seed), d),
         "reaction" => reaction_shape(config, dim)?.init(seed),
-        "lift" => init_linear(dim + config.columns(&config.fields), d, seed),
+        "lift" if is_dissipative => without_coordinates(init_linear(inputs, d, seed), inputs, dim),
+        "lift" => init_linear(inputs, d, seed),
         "project" => init_linear(d, config.output_columns(), seed),
         "root" => init_linear(d, d, seed)[..d * d].to_vec(),
         "head" => head_shape(config)?.init(seed),
@@ -234,6 +240,24 @@ fn initial(group: &Group, config: &ModelConfig, dim: usize, seed: Seed) -> Resul
         "source" if config.kind == Kind::Gkn && d == 1 => vec![1.0],
         _ => vec![0.0; group.values.len()],
     })
+}
+
+/// A lift that begins with the fields alone. A kernel that is not symmetric can take out again what coordinates and bias
+/// put into every state, whatever the fields are: adding a(x) to k(x, y) changes little else. A symmetric one cannot, and
+/// with one feature the training does not get rid of it (1D Poisson: the error of depth 1 is twice as large).
+fn without_coordinates(mut lift: Vec<f32>, inputs: usize, dim: usize) -> Vec<f32> {
+    let weights = lift.len() / (inputs + 1) * inputs;
+    lift[..weights].chunks_exact_mut(inputs).for_each(|row| row[..dim].fill(0.0));
+    lift[weights..].fill(0.0);
+    lift
+}
+
+/// Networks whose L (`operator/sector.rs`) begins near half of the identity: L (1 + Ω) Lᵀ is quadratic, and where L is
+/// zero a derivative by it is.
+fn away_from_zero(mut perceptron: Vec<f32>, d: usize) -> Vec<f32> {
+    let biases = perceptron.len() - d * d;
+    perceptron[biases..].iter_mut().step_by(d + 1).for_each(|bias| *bias += 0.5);
+    perceptron
 }
 
 /// (x, y, b(x), b(y)) to d².
@@ -269,7 +293,7 @@ impl ParameterTensors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Block, ImageShape};
+    use crate::model::{Block, Guarantee, ImageShape};
 
     fn two_dimensional(kind: Kind) -> ModelConfig {
         ModelConfig {
@@ -341,6 +365,31 @@ mod tests {
             assert_eq!(count(&ModelConfig::fno_1d(), 1, depth), one);
             assert_eq!(count(&ModelConfig::fno_2d(), 2, depth), two);
         }
+    }
+
+    /// A dissipative network begins with nothing in its state but the fields, and with L near half of the identity.
+    #[test]
+    fn dissipative_networks_begin_near_their_equation() {
+        let config =
+            |stability| ModelConfig { stability, width: 3, fields: vec!["f".into()], ..ModelConfig::default() };
+        let draw =
+            |stability| Parameters::init(&config(stability), &Space::Functions { dim: 1 }, 1, Seed::new(1)).unwrap();
+        let (free, own) = (draw(Guarantee::Free), draw(Guarantee::Dissipative));
+        // Weights of (x, f) for each of three features, then three biases.
+        let lift = &free.group("lift").values;
+        assert_eq!(own.group("lift").values, [0.0, lift[1], 0.0, lift[3], 0.0, lift[5], 0.0, 0.0, 0.0]);
+        for name in ["kernel", "reaction"] {
+            let (free, own) = (&free.group(name).values, &own.group(name).values);
+            let start = free.len() - 9;
+            for (index, (free, own)) in free.iter().zip(own).enumerate() {
+                let is_diagonal = index >= start && (index - start) % 4 == 0;
+                assert_eq!(*own, free + if is_diagonal { 0.5 } else { 0.0 }, "{name} {index}");
+            }
+        }
+        assert_eq!(
+            (&own.group("source").values, &own.group("project").values),
+            (&free.group("source").values, &free.group("project").values)
+        );
     }
 
     #[test]
