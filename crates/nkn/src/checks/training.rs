@@ -232,7 +232,7 @@ fn a_certified_training_keeps_its_promise() {
         ((0..6).map(depth).max().unwrap(), state)
     };
     let (depth, unbroken) = needed(&certified, &[]);
-    assert_eq!(depth, 2);
+    assert!(depth <= 2, "proven from depth {depth} on alone");
     assert!(unbroken.results.iter().all(|result| result.constrained > 0), "{:?}", unbroken.results);
     for stops in [[1, 3], [2, 9]] {
         assert!(needed(&certified, &stops).1 == unbroken, "stopped at {stops:?}");
