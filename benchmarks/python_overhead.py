@@ -1,4 +1,5 @@
-"""What Python costs: a training step and a prediction from Python against the command, and the memory of a thousand fits.
+"""What Python costs: a training step and a prediction from Python against the command, the memory of a thousand fits, and
+the time of `import nkn` beyond numpy.
 
     cargo build --release --workspace
     PYTHONPATH=target/python/package target/python/bin/python benchmarks/python_overhead.py --binary target/release/nkn
@@ -64,6 +65,18 @@ def memory() -> None:
     print(f"{resident() - before:.1f} MB")
 
 
+def start(rounds: int) -> None:
+    """The processor's time and the clock's for `import nkn`, in ms: the best of the rounds."""
+    code = "import numpy, time; a, b = time.process_time(), time.perf_counter(); import nkn\n"
+    code += "print(time.process_time() - a, time.perf_counter() - b)"
+
+    def once() -> list[float]:
+        return [float(word) for word in subprocess.check_output([sys.executable, "-c", code], text=True).split()]
+
+    processor, clock = (1e3 * min(times) for times in zip(*(once() for _ in range(rounds))))
+    print(f"import nkn: {processor:.1f} ms of the processor, {clock:.1f} ms")
+
+
 def speed(binary: str, rounds: int) -> None:
     import nkn
 
@@ -99,11 +112,14 @@ def main() -> None:
     parser.add_argument("--binary", default="target/release/nkn")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--memory", action="store_true", help="a thousand fits and predictions: by how much they grow")
+    parser.add_argument("--start", action="store_true", help="how long `import nkn` takes beyond numpy")
     parser.add_argument("--train", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--predict", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.memory:
         memory()
+    elif options.start:
+        start(options.rounds)
     elif options.train:
         train(options.train)
     elif options.predict:

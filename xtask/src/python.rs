@@ -2,6 +2,7 @@
 //!
 //! The tests take the extension that `cargo build` has made, so that Burn is not built a second time for them.
 
+use crate::plain;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -72,6 +73,8 @@ fn steps(site: &Path) -> Vec<Step> {
     vec![
         ("environment", base, environment, root()),
         ("packages", python(), install, root()),
+        // As pip does when it installs: the environment may forbid Python to keep its bytecode.
+        ("bytecode", python(), words(&["-m", "compileall", "-q", "nkn"]), site.into()),
         ("pytest", python(), words(&["-m", "pytest", "-q", "-rs", "tests"]), package.clone()),
         ("doctests", python(), doctests, site.into()),
         ("types", python(), types, site.into()),
@@ -92,6 +95,14 @@ pub fn test() -> Result<(), String> {
     Ok(())
 }
 
+/// What makes the release wheel small: packed well, and functions with the same machine code kept once where the linker
+/// that comes with Rust can.
+const SMALL: &str = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+    "--compression-level 9 -- -C link-arg=-Wl,--icf=all"
+} else {
+    "--compression-level 9"
+};
+
 /// Makes the release wheel in target/wheels.
 pub fn wheel() -> Result<(), String> {
     let folder = target().join("wheels");
@@ -102,13 +113,15 @@ pub fn wheel() -> Result<(), String> {
         run("environment", &base, &environment.collect::<Vec<_>>(), &root(), &root())?;
     }
     let words = ["-m", "pip", "wheel", "--no-deps", "--wheel-dir"].map(String::from).into_iter();
-    let arguments: Vec<String> = words.chain([folder.display().to_string(), "./crates/nkn-py".into()]).collect();
+    let settings = format!("--config-settings=build-args={SMALL}");
+    let arguments: Vec<String> =
+        words.chain([folder.display().to_string(), settings, "./crates/nkn-py".into()]).collect();
     run("wheel", &python(), &arguments, &root(), &root())
 }
 
 fn run(name: &str, program: &Path, arguments: &[String], folder: &Path, site: &Path) -> Result<(), String> {
     println!("== python {name}: {} {}", program.display(), arguments.join(" "));
-    let status = Command::new(program)
+    let status = plain(&mut Command::new(program))
         .args(arguments)
         .current_dir(folder)
         .env("PYTHONPATH", site)

@@ -120,7 +120,11 @@ fn wrong_inputs() {
     refuses(&enough, &["--outputs", "w"], &["--outputs", "`u`", "`w`"]);
     refuses(&enough, &["--minutes", "0"], &["minutes", "positive"]);
     refuses(&enough, &["--kind", "cnn"], &["nkn, gkn, fno or auto"]);
-    refuses(&folder.path().join("none.npz"), &[], &["none.npz", "could not read"]);
+    refuses(
+        &folder.path().join("none.npz"),
+        &[],
+        &["none.npz", "could not read", "hint: check the spelling of the path\n"],
+    );
     let text = folder.path().join("text.npz");
     fs::write(&text, "no data").unwrap();
     refuses(&text, &[], &["text.npz"]);

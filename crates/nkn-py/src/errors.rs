@@ -9,7 +9,7 @@ pub fn python(error: nkn::Error) -> PyErr {
     let message = error.to_string();
     match error {
         // The kind decides between FileNotFoundError, PermissionError and their like.
-        nkn::Error::Io { source, .. } => std::io::Error::new(source.kind(), message).into(),
+        nkn::Error::Io { answer, .. } => std::io::Error::new(answer.kind(), message).into(),
         nkn::Error::Stopped => PyKeyboardInterrupt::new_err(message),
         _ => PyValueError::new_err(message),
     }

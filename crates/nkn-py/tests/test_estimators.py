@@ -151,8 +151,8 @@ def test_versions_are_in_step() -> None:
     assert f'version = "{nkn.__version__}"' in manifest
 
 
-def test_importing_is_quick() -> None:
-    # The processor's time: other programs do not count.
-    code = "import numpy, time; a = time.process_time(); import nkn; print(time.process_time() - a)"
-    best = min(float(python(code).stdout) for _ in range(3))
-    assert best < 0.05, best
+def test_importing_brings_little() -> None:
+    # What takes time is what is imported: benchmarks/python_overhead.py --start measures it.
+    code = "import numpy, sys; before = set(sys.modules); import nkn; print(*(set(sys.modules) - before))"
+    modules = {name.split(".")[0] for name in python(code).stdout.split()}
+    assert modules <= {"__future__", "_json", "copy", "dataclasses", "json", "nkn", "numpy"}, modules

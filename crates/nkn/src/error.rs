@@ -31,14 +31,14 @@ pub enum Error {
         hint: String,
     },
     /// The operating system refused something.
-    #[error("{}: could not {action}: {source}\n  hint: {}", path.display(), io_hint(source))]
+    #[error("{}: could not {action}: {answer}\n  hint: {}", path.display(), io_hint(answer))]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// What was tried.
         action: &'static str,
-        /// The system's answer.
-        source: std::io::Error,
+        /// The system's answer; part of the message, and so not its `source`, which would be printed a second time.
+        answer: std::io::Error,
     },
     /// A NaN or an infinity.
     #[error("{what} is not finite ({got}) {place}\n  hint: {hint}")]
@@ -103,20 +103,21 @@ impl Error {
     /// Wraps an error of the operating system; use as `.map_err(Error::io(path, "read"))`.
     pub fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io { path, action, source }
+        move |answer| Self::Io { path, action, answer }
     }
 }
 
 /// What to do about an operating system's error.
-fn io_hint(source: &std::io::Error) -> &'static str {
+fn io_hint(answer: &std::io::Error) -> &'static str {
     use std::io::ErrorKind;
-    match source.kind() {
+    match answer.kind() {
         ErrorKind::NotFound => "check the spelling of the path",
         ErrorKind::PermissionDenied => "check the permissions, or choose another place",
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
             "the disk is full: free some space and run the same command again; what was written before is untouched"
         }
         ErrorKind::AlreadyExists => "choose another name",
+        ErrorKind::IsADirectory => "give a file, not a folder",
         _ => "check the disk and the path, then run the same command again",
     }
 }

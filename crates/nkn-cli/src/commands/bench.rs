@@ -10,12 +10,13 @@ use nkn::field::images::CLASSES;
 use nkn::io::write_atomically;
 use nkn::model::{Block, Kind, ModelConfig};
 use nkn::problem::darcy::generate;
-use nkn::run::{Data, DataConfig, Problem, RunConfig, peak_gflops, time_predictions, time_steps};
+use nkn::run::{Data, DataConfig, Problem, Rates, RunConfig, peak_gflops, rates, time_predictions, time_steps};
 use nkn::seed::{Seed, uniform};
 use nkn::task::ImageSplits;
 use nkn::{Images, Samples};
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::path::PathBuf;
 
 /// Options of `nkn bench`.
@@ -61,6 +62,8 @@ pub struct Options {
 enum Name {
     /// The matrix product that everything is compared with
     Peak,
+    /// Operations a second of the parts of an evolution: what the choice of an order rests on
+    Rates,
     /// The paper's 1D network, all samples in one batch
     Poisson,
     /// The paper's 2D network on Darcy flow
@@ -111,6 +114,11 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
             let line = Line::new("peak", "best f32 product".into(), (1.0 / peak, 1.0), peak);
             Line { share_of_peak: 1.0, ..line }.show(global);
         }
+        Name::Rates => {
+            for found in rates()? {
+                show_rates(global, &found);
+            }
+        }
         Name::Growth => growth(global, options, peak)?,
         _ => {
             let case = Case::new(options)?;
@@ -145,6 +153,19 @@ impl Line {
             100.0 * share_of_peak
         );
     }
+}
+
+/// Contracted products do without forming K.
+fn show_rates(global: &Global, Rates { order, training, layers, form, evaluate }: &Rates) {
+    let mode = if *training { "train" } else { "predict" };
+    let form = Some(form).filter(|_| order != "contracted");
+    if global.json {
+        let rates = json!({"layers": layers, "form": form, "evaluate": evaluate});
+        println!("{}", json!({"bench": "rates", "mode": mode, "order": order, "flops": rates}));
+        return;
+    }
+    let form = form.map_or(String::new(), |form| format!("form {:.0}, ", form / 1e9));
+    println!("rates {mode} {order}: layers {:.0}, {form}evaluate {:.0} GFLOPS", layers / 1e9, evaluate / 1e9);
 }
 
 /// Steps at several sizes and depths, and how their time grows.

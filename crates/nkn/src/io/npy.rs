@@ -1,5 +1,7 @@
 //! A folder of NumPy's `.npy` files, one array each: the same as an `.npz` file, for arrays that were saved one by one.
 
+pub(super) mod header;
+
 use super::Array;
 use super::npz::read_array;
 use crate::{Error, Result};

@@ -2,17 +2,17 @@
 //!
 //! Numbers may be floats of 4 or 8 bytes, integers or booleans, in either byte order, in C or Fortran order.
 
+use super::npy::header::Header;
 use super::number::Number;
 use super::{Array, NamedArray};
-use crate::error::ensure;
 use crate::field::dimensions;
 use crate::{Error, Result};
-use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder};
-use ndarray_npy::npy::header::Header;
-use ndarray_npy::{NpzWriter, WriteNpzError};
+use ndarray::{ArrayD, IxDyn, ShapeBuilder};
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
+use zip::result::ZipError;
+use zip::write::SimpleFileOptions;
 
 /// The bytes that are read at a time; whole numbers of every size.
 const PIECE: u64 = 1 << 20;
@@ -36,14 +36,9 @@ pub(super) fn read_npz(path: &Path) -> Result<Vec<Array>> {
 /// Reads one array. Memory is asked for as the numbers come, so a header that lies about the shape gets none.
 pub(super) fn read_array(path: &Path, name: String, member: &mut impl Read) -> Result<Array> {
     let wrong = |problem: String| damaged(path, &name, &problem);
-    // Later versions are for records and can claim headers of gigabytes.
-    let mut start = [0; 7];
-    member.read_exact(&mut start).map_err(|error| damaged(path, &name, &error))?;
-    ensure!(start == *b"\x93NUMPY\x01", wrong("it is no array in version 1 of the .npy format".into()));
-    let header = Header::from_reader(&mut start.chain(&mut *member)).map_err(|error| damaged(path, &name, &error))?;
-    let descriptor = header.type_descriptor.to_string();
-    let Some((number, big_endian)) = Number::of_numpy(descriptor.trim_matches('\'')) else {
-        let problem = format!("array `{name}` has the element type {descriptor}; expected real numbers");
+    let header = Header::read(member).map_err(|error| damaged(path, &name, &error))?;
+    let Some((number, big_endian)) = Number::of_numpy(&header.descriptor) else {
+        let problem = format!("array `{name}` has the element type '{}'; expected real numbers", header.descriptor);
         let hint = format!("convert it: {name}.astype(numpy.float64)");
         return Err(Error::file(path, problem, hint));
     };
@@ -66,7 +61,7 @@ pub(super) fn read_array(path: &Path, name: String, member: &mut impl Read) -> R
     if member.read(&mut [0]).map_err(|error| damaged(path, &name, &error))? > 0 {
         return Err(wrong(format!("it goes on after the {} that it claims", dimensions(&shape))));
     }
-    if header.layout.is_fortran() {
+    if header.is_fortran {
         let array = ArrayD::from_shape_vec(IxDyn(&shape).f(), values).map_err(|error| damaged(path, &name, &error))?;
         values = array.iter().copied().collect();
     }
@@ -80,22 +75,25 @@ fn damaged(path: &Path, name: &str, error: &dyn std::fmt::Display) -> Error {
 
 /// Writes arrays of f64, given as name, shape and values.
 pub(super) fn write_npz<'a>(file: File, arrays: impl IntoIterator<Item = NamedArray<'a>>) -> io::Result<File> {
-    let mut archive = NpzWriter::new(file);
+    let mut archive = zip::ZipWriter::new(BufWriter::new(file));
     for (name, shape, values) in arrays {
-        let array = ArrayViewD::from_shape(shape, &values).map_err(io::Error::other)?;
-        archive.add_array(name, &array).map_err(system_error)?;
+        let bytes: &[u8] = bytemuck::cast_slice(&values);
+        // Beyond 4 GB the archive needs wider fields.
+        let options = SimpleFileOptions::default()
+            .compression_method(zip::CompressionMethod::Stored)
+            .large_file(bytes.len() as u64 > u64::from(u32::MAX) - (1 << 16));
+        archive.start_file(format!("{name}.npy"), options).map_err(system_error)?;
+        let descriptor = if cfg!(target_endian = "little") { "<f8" } else { ">f8" }.into();
+        archive.write_all(&Header { descriptor, is_fortran: false, shape: shape.to_vec() }.bytes())?;
+        archive.write_all(bytes)?;
     }
-    archive.finish().map_err(system_error)
+    archive.finish().map_err(system_error)?.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
-/// Digs the system's error out of its wrapping: its kind (a full disk) decides what the user is told.
-fn system_error(error: WriteNpzError) -> io::Error {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
-    while let Some(inner) = cause {
-        if let Some(system) = inner.downcast_ref::<io::Error>() {
-            return io::Error::new(system.kind(), system.to_string());
-        }
-        cause = inner.source();
+/// The system's own error, whose kind (a full disk) decides what the user is told.
+fn system_error(error: ZipError) -> io::Error {
+    match error {
+        ZipError::Io(error) => error,
+        other => io::Error::other(other),
     }
-    io::Error::other(error.to_string())
 }

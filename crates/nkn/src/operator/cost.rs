@@ -6,8 +6,8 @@ use super::plan::{Order, Plan};
 /// What the machine does in a second, per kind of work. The rates only have to put the orders into the right sequence, so they are constants:
 /// the same network takes the same order, and gives the same bits, on every machine.
 ///
-/// They are those of a small desktop with AVX-512: necessary operations by the best of several times. The test `rates_of_this_machine` below
-/// takes the same measurement anywhere, layers and the forming of K apart. Work that leaves out idle units carries out fewer
+/// They are those of a small desktop with AVX-512: necessary operations by the best of several times. `nkn bench rates`
+/// (`rates.rs`) takes the same measurement anywhere, layers and the forming of K apart. Work that leaves out idle units carries out fewer
 /// operations than are counted, so its rate can exceed that of a large matrix product (`nkn bench peak`).
 mod rate {
     /// K = W phi + b and its derivatives, in operations a second, idle features left out.
@@ -102,44 +102,16 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fused::{Inputs, backward, forward};
+    use super::super::rates::{plan, purpose};
     use super::*;
-    use crate::domain::{Domain, Extent, Grid, Quadrature, connect};
-    use crate::kernel::{MlpShape, RowTable, evaluate};
-    use crate::operator::{Integrator, Purpose, Update};
-    use crate::seed::{Seed, uniform};
-    use std::time::Instant;
-
-    fn purpose(features: usize, training: bool) -> Purpose {
-        Purpose {
-            features,
-            hidden_flops: 1e6,
-            rectified: true,
-            training,
-            nodes_first: false,
-            integrator: Integrator::Euler,
-            tolerance: None,
-            budget: f64::INFINITY,
-        }
-    }
-
-    /// A plan on the unit square; with `sees` the kernel sees a two-valued b.
-    fn plan(side: usize, samples: usize, width: usize, depth: usize, sees: bool, purpose: &Purpose) -> Plan {
-        let domain = Domain::Grid(Grid::unit(&[side, side]).unwrap());
-        let ball = Extent::Ball { radius: 0.1, inclusive: false };
-        let graph = connect(&domain, &ball, Quadrature::Overlap, None).unwrap().without_self();
-        let mut rng = Seed::new(1).rng();
-        let field: Vec<f64> = (0..samples * side * side).map(|_| uniform(&mut rng, -1.0, 1.0).signum()).collect();
-        let rows =
-            if sees { RowTable::of_fields(&graph, samples, &field) } else { RowTable::shared(graph.edges(), samples) };
-        Plan::new(width, depth, Update::DiffusionReaction { step: 1.0 / depth as f64 }, graph, rows, purpose)
-    }
+    use crate::operator::Purpose;
 
     #[test]
     fn costs_grow_with_the_work() {
         for training in [false, true] {
             let purpose = purpose(64, training);
-            let (small, deep) = (plan(8, 3, 8, 2, false, &purpose), plan(8, 3, 8, 4, false, &purpose));
+            let (small, deep) =
+                (plan(8, 3, 8, 2, false, &purpose).unwrap(), plan(8, 3, 8, 4, false, &purpose).unwrap());
             for order in [Order::Dense, Order::Shared, Order::Blocks, Order::Contracted] {
                 let (a, b) = (small.cost(order), deep.cost(order));
                 assert!(a.flops < b.flops && a.seconds < b.seconds && a.bytes <= b.bytes, "{order:?}");
@@ -151,56 +123,7 @@ mod tests {
     fn a_small_budget_takes_the_order_that_needs_least() {
         let rich = purpose(512, true);
         let poor = Purpose { budget: 1.0, ..rich };
-        let of = |purpose: &Purpose| plan(16, 2, 64, 16, true, purpose).order;
+        let of = |purpose: &Purpose| plan(16, 2, 64, 16, true, purpose).unwrap().order;
         assert_eq!((of(&rich), of(&poor)), (Order::Blocks, Order::Contracted));
-    }
-
-    /// The best time of three.
-    fn seconds(mut work: impl FnMut()) -> f64 {
-        let one = |_| {
-            let begun = Instant::now();
-            work();
-            begun.elapsed().as_secs_f64()
-        };
-        (0..3).map(one).fold(f64::INFINITY, f64::min)
-    }
-
-    /// Prints this machine's own numbers for the constants in `rate`:
-    /// `cargo test --release --workspace rates_of_this_machine -- --ignored --nocapture`, on a quiet machine.
-    #[test]
-    #[ignore = "a measurement"]
-    fn rates_of_this_machine() {
-        let (width, samples) = (64, 10);
-        let shape = MlpShape::new("kernel", &[4, 512, 1024, 1]).unwrap().hidden().unwrap();
-        let parameters = shape.init(Seed::new(2));
-        for training in [false, true] {
-            let purpose = purpose(1024, training);
-            for (order, sees) in
-                [(Order::Dense, false), (Order::Shared, false), (Order::Blocks, true), (Order::Contracted, true)]
-            {
-                let timed = |depth: usize| {
-                    let plan = plan(16, samples, width, depth, sees, &purpose).with_order(order);
-                    let x: Vec<f32> = (0..4 * plan.kernel_rows()).map(|i| (i / 400) as f32 * 1e-3).collect();
-                    let features = evaluate(&shape, &x, &parameters);
-                    let hidden =
-                        plan.kernel_rows() as f64 * shape.flops() / seconds(|| drop(evaluate(&shape, &x, &parameters)));
-                    let numbers = |count: usize| -> Vec<f32> { (0..count).map(|i| (i % 7) as f32 * 1e-4).collect() };
-                    let (initial, source) = (numbers(samples * plan.nodes() * width), numbers(width));
-                    let (last_layer, reaction) = (numbers(width * width * 1025), numbers(plan.nodes() * width * width));
-                    let inputs = Inputs::new([&initial, &features, &last_layer, &reaction, &source]);
-                    let time = seconds(|| {
-                        let (result, saved) = forward(&plan, inputs, training);
-                        if training {
-                            backward(&plan, inputs, saved, &result);
-                        }
-                    });
-                    (time, plan.cost(order).flops, hidden)
-                };
-                let ((shallow, few, hidden), (deep, many, _)) = (timed(1), timed(9));
-                let layers = (many - few) / (deep - shallow);
-                let form = (few - (many - few) / 8.0) / (shallow - (deep - shallow) / 8.0);
-                println!("{order:?} training {training}: layers {layers:.1e}, form {form:.1e}, evaluate {hidden:.1e}");
-            }
-        }
     }
 }

@@ -7,6 +7,7 @@ mod integral;
 mod integrator;
 mod pairs;
 mod plan;
+mod rates;
 mod sector;
 
 pub use edges::Edges;
@@ -16,6 +17,7 @@ pub use pairs::Pairs;
 #[cfg(test)]
 pub use plan::Order;
 pub use plan::{Plan, Purpose, Update};
+pub use rates::{Rates, rates};
 pub use sector::{bounding, scale, sector};
 
 use crate::kernel::{MlpShape, affine};

@@ -153,7 +153,6 @@ impl Plan {
     }
 
     /// The same plan with a given order.
-    #[cfg(test)]
     pub fn with_order(mut self, order: Order) -> Self {
         assert!(self.supports(order), "{order:?} needs one kernel row per edge");
         self.order = order;

@@ -7,6 +7,7 @@ mod folder;
 mod table;
 
 pub use crate::model::peak_gflops;
+pub use crate::operator::{Rates, rates};
 pub(crate) use config::HINT;
 pub use config::RunConfig;
 pub use data::{Data, DataConfig, Problem, Progress, usual_folder};

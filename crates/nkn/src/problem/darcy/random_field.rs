@@ -9,17 +9,14 @@
 //! phi_k = sqrt(2) cos(pi k x). The mean mode is zero. Wave numbers go up to side - 1, as many as the grid has nodes.
 //!
 //! The public MATLAB generator sums the same series at the cell centres (i + 1/2) / side and then uses the values as if
-//! they were nodal. Here the series is summed at the nodes i / (side - 1) themselves (a cosine transform of type I instead
-//! of type III): they are where the solver wants the coefficient, the law of the field is the same, and sides that
-//! divide each other share points.
+//! they were nodal. Here the series is summed at the nodes i / (side - 1) themselves: they are where the solver wants the
+//! coefficient, the law of the field is the same, and sides that divide each other share points.
 
 use super::check_side;
-use super::smooth::transposed;
 use crate::Result;
+use crate::linalg::{Matrix, gemm};
 use crate::seed::{Seed, uniform};
-use rustdct::{Dct1, DctPlanner};
 use std::f64::consts::{PI, SQRT_2, TAU};
-use std::sync::Arc;
 
 /// How fast the coefficients fall: the power of the inverse of -Delta + tau² in the covariance.
 const POWER: f64 = 2.0;
@@ -29,7 +26,9 @@ const INVERSE_LENGTH: f64 = 3.0;
 /// Draws the random field on side x side nodes of the unit square, ends included.
 pub(super) struct RandomField {
     side: usize,
-    transform: Arc<dyn Dct1<f64>>,
+    /// phi_k at node i, at k side + i. Two products with it sum the series: beside the solution of the equation their
+    /// time does not show, and no fast transform is needed.
+    basis: Vec<f64>,
     /// What the normal numbers are multiplied with, at k1 side + k2.
     amplitudes: Vec<f64>,
 }
@@ -38,16 +37,9 @@ impl RandomField {
     /// Prepares the transform for a grid of side x side nodes.
     pub fn new(side: usize) -> Result<Self> {
         check_side(side)?;
-        // The transform halves the terms of its first and its last wave number, the series does not.
-        let basis = |k: usize| match k {
-            0 => 2.0,
-            k if k + 1 == side => 2.0 * SQRT_2,
-            _ => SQRT_2,
-        };
-        let amplitudes =
-            (0..side * side).map(|k| (k / side, k % side)).map(|(k1, k2)| deviation(k1, k2) * basis(k1) * basis(k2));
-        let amplitudes = amplitudes.collect();
-        Ok(Self { side, transform: DctPlanner::new().plan_dct1(side), amplitudes })
+        let of_pair = |k: usize| deviation(k / side, k % side);
+        let basis = (0..side * side).map(|at| basis(at / side, at % side, side)).collect();
+        Ok(Self { side, basis, amplitudes: (0..side * side).map(of_pair).collect() })
     }
 
     /// Sample number `index` at the nodes: the value at x = i / (side - 1), y = j / (side - 1) is at i side + j.
@@ -65,19 +57,21 @@ impl RandomField {
             (0..shell).for_each(|k| draw(k, shell));
             (0..=shell).for_each(|k| draw(shell, k));
         }
-        // From wave numbers (k1, k2) to (k1, j) to (j, k1) to (j, i) to (i, j).
-        self.transform_rows(&mut values);
-        values = transposed(&values, self.side);
-        self.transform_rows(&mut values);
-        transposed(&values, self.side)
+        // From wave numbers (k1, k2) to (k1, j) to (i, j).
+        let basis = Matrix::new(&self.basis, self.side, self.side);
+        let mut half = vec![0.0; values.len()];
+        gemm(&mut half, 0.0, 1.0, Matrix::new(&values, self.side, self.side), basis);
+        gemm(&mut values, 0.0, 1.0, basis.t(), Matrix::new(&half, self.side, self.side));
+        values
     }
+}
 
-    fn transform_rows(&self, values: &mut [f64]) {
-        let mut scratch = vec![0.0; self.transform.get_scratch_len()];
-        for row in values.chunks_exact_mut(self.side) {
-            self.transform.process_dct1_with_scratch(row, &mut scratch);
-        }
-    }
+/// phi_k at node i.
+fn basis(k: usize, i: usize, side: usize) -> f64 {
+    // The angle within one turn: exact, however large k i is.
+    let turn = 2 * (side - 1);
+    let cosine = (TAU * (k * i % turn) as f64 / turn as f64).cos();
+    if k == 0 { 1.0 } else { SQRT_2 * cosine }
 }
 
 /// The standard deviation of the field's coefficient of phi_k1 phi_k2; zero for the mean.
@@ -120,7 +114,7 @@ mod tests {
         Seed::new(5)
     }
 
-    /// phi_k at node i.
+    /// phi_k at node i, as it is written.
     fn basis(k: usize, i: usize, side: usize) -> f64 {
         let cosine = (PI * (k * i) as f64 / (side - 1) as f64).cos();
         if k == 0 { 1.0 } else { SQRT_2 * cosine }

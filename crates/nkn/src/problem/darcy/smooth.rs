@@ -63,7 +63,7 @@ pub(super) fn gradient(values: &[f64], side: usize) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// The values at j side + i instead of i side + j.
-pub(super) fn transposed(values: &[f64], side: usize) -> Vec<f64> {
+fn transposed(values: &[f64], side: usize) -> Vec<f64> {
     (0..side).flat_map(|i| values[i..].iter().step_by(side).copied()).collect()
 }
 
