@@ -155,10 +155,8 @@ impl Line {
     }
 }
 
-/// Contracted products do without forming K.
 fn show_rates(global: &Global, Rates { order, training, layers, form, evaluate }: &Rates) {
     let mode = if *training { "train" } else { "predict" };
-    let form = Some(form).filter(|_| order != "contracted");
     if global.json {
         let rates = json!({"layers": layers, "form": form, "evaluate": evaluate});
         println!("{}", json!({"bench": "rates", "mode": mode, "order": order, "flops": rates}));

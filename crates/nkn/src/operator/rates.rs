@@ -18,8 +18,8 @@ pub struct Rates {
     pub training: bool,
     /// The products of the layers.
     pub layers: f64,
-    /// The kernel's blocks from its features.
-    pub form: f64,
+    /// The kernel's blocks from its features; contracted products do without them.
+    pub form: Option<f64>,
     /// The kernel network up to its last hidden layer.
     pub evaluate: f64,
 }
@@ -37,7 +37,8 @@ pub fn rates() -> Result<Vec<Rates>> {
             let timed = |depth| timed(depth, (order, sees, training), &shape, &parameters);
             let ((shallow, few, evaluate), (deep, many, _)) = (timed(1)?, timed(9)?);
             let layers = (many - few) / (deep - shallow);
-            let form = (few - (many - few) / 8.0) / (shallow - (deep - shallow) / 8.0);
+            let form =
+                (order != Order::Contracted).then(|| (few - (many - few) / 8.0) / (shallow - (deep - shallow) / 8.0));
             found.push(Rates { order: format!("{order:?}").to_lowercase(), training, layers, form, evaluate });
         }
     }
