@@ -43,6 +43,18 @@ CASES = {
         POISSON["u"],
         {},
     ),
+    "dissipative, one feature": (
+        nkn.NKN(width=1, kernel=[16], depths=[3], stability="dissipative", **USUAL),
+        POISSON["f"],
+        POISSON["u"],
+        {},
+    ),
+    "dissipative, one feature, darcy": (
+        nkn.NKN(width=1, kernel=[16], kernel_fields=["b"], radius=0.3, depths=[2], stability="dissipative", **USUAL),
+        {name: DARCY[name] for name in DARCY.inputs},
+        DARCY["u"],
+        {},
+    ),
     "dissipative, darcy": (
         nkn.NKN(width=2, kernel=[16], kernel_fields=["b"], radius=0.3, depths=[2], stability="dissipative",
                 integrator="rk4", normalise_input="scalar", **USUAL),

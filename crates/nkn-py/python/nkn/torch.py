@@ -18,6 +18,8 @@ __all__ = ["Module"]
 
 #: The degree of the polynomial in the step that an integrator is.
 DEGREES = {"euler": 1, "heun": 2, "rk4": 4}
+#: The least reaction of a dissipative network of one feature.
+_LEAST_REACTION = 0.01
 
 
 class Module(nn.Module):
@@ -136,8 +138,13 @@ class Module(nn.Module):
             ends = torch.cat([ends.expand(h.shape[0], -1, -1), seen[:, targets], seen[:, sources]], 2)
         kernel = self._perceptron("kernel", ends)
         kernel = kernel.reshape(*kernel.shape[:-1], d, d)
+        exchange = None
         if self._is_dissipative:
-            kernel = _sector((kernel + kernel[..., _way_back(targets, sources), :, :]) / 2)
+            back = kernel[..., _way_back(targets, sources), :, :]
+            mean = (kernel + back) / 2
+            kernel = mean.abs() if d == 1 else _sector(mean)
+            if d == 1 and seen is None:
+                exchange = (mean - back) * weights[:, None, None]
         kernel = kernel * weights[:, None, None]
 
         def integral(values: Tensor) -> Tensor:
@@ -147,7 +154,12 @@ class Module(nn.Module):
         source = self._tensor("source")
         if self._settings["kind"] == "nkn":
             reaction = self._perceptron("reaction", x).reshape(-1, d, d)
-            reaction = _sector(reaction) if self._is_dissipative else reaction
+            if self._is_dissipative:
+                reaction = reaction**2 + _LEAST_REACTION if d == 1 else _sector(reaction)
+            if exchange is not None:
+                # w N h(y) = w N (h(y) - h(x)) + w N h(x).
+                kernel = kernel + exchange
+                reaction = reaction.index_add(0, targets, exchange, alpha=-1)
             step = self._settings["time"] / depth
 
             def slope(h: Tensor) -> Tensor:

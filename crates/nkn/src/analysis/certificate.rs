@@ -9,7 +9,6 @@
 
 use super::arnoldi::{End, arnoldi};
 use super::elliptic::Elliptic;
-use super::spectrum::LinearOperator;
 use crate::Result;
 
 /// What is proven about the steps of a dissipative network.

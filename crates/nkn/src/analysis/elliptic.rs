@@ -35,8 +35,37 @@ pub struct Elliptic {
 struct Dissipative {
     /// m.
     measure: Vec<f64>,
-    /// What bounds E: |E h|² ≤ |bound| h·E h.
-    bound: Box<Elliptic>,
+    bound: Box<Bound>,
+}
+
+/// A symmetric operator that bounds E: |E h|² ≤ |bound| h·E h. Its parts are those of the proof.
+pub(super) struct Bound {
+    /// D*(1 + Ω)(1 + Ω)ᵀD with the Ω of each pair and each node.
+    own: Elliptic,
+    /// A S, where nodes exchange something: (A S)*A S is added.
+    exchange: Option<Elliptic>,
+}
+
+impl Bound {
+    pub fn size(&self) -> usize {
+        self.own.size()
+    }
+
+    /// y = B x.
+    pub fn apply(&self, x: &[f64], y: &mut [f64]) {
+        self.own.apply(x, y);
+        if let Some(exchange) = &self.exchange {
+            let mut between = vec![0.0; x.len()];
+            exchange.apply(x, &mut between);
+            exchange.multiply(&between, y, true);
+        }
+    }
+
+    /// No eigenvalue is larger: the largest sum of a row without signs; of a product, that of its factors.
+    pub fn row_sums(&self) -> f64 {
+        let exchange = self.exchange.as_ref().map_or(0.0, |one| one.largest_sum(false) * one.largest_sum(true));
+        self.own.largest_sum(false) + exchange
+    }
 }
 
 impl Elliptic {
@@ -50,12 +79,19 @@ impl Elliptic {
         let (blocks, reaction) = kernel_blocks(&model.config, &tensors, &batch)?;
         let plan = &batch.kernel().ok_or_else(|| no_kernel(model.config.kind))?.plan;
         let mut operator = Self::assemble(model, plan, &blocks, &reaction);
-        if let Some((blocks, reaction)) = bounding_blocks(&model.config, &tensors, &batch)? {
+        if let Some(parts) = bounding_blocks(&model.config, &tensors, &batch)? {
             let measure = plan.measure().expect("a dissipative network's nodes have a measure");
             operator.weigh(measure);
-            let mut bound = Self::assemble(model, plan, &blocks, &reaction);
-            bound.weigh(measure);
-            operator.dissipative = Some(Dissipative { measure: measure.to_vec(), bound: Box::new(bound) });
+            let mut own = Self::assemble(model, plan, &parts.kernel, &parts.reaction);
+            own.weigh(measure);
+            let exchange = parts.exchange.map(|exchange| {
+                let mut exchange = Self::assemble(model, plan, &exchange, &[0.0]);
+                exchange.diagonal.fill(0.0);
+                exchange.weigh(measure);
+                exchange
+            });
+            let bound = Box::new(Bound { own, exchange });
+            operator.dissipative = Some(Dissipative { measure: measure.to_vec(), bound });
         }
         Ok(operator)
     }
@@ -117,7 +153,7 @@ impl Elliptic {
     }
 
     /// Of a dissipative network, a symmetric operator with |E h|² ≤ |bound| h·E h.
-    pub(super) fn bound(&self) -> Option<&Self> {
+    pub(super) fn bound(&self) -> Option<&Bound> {
         self.dissipative.as_ref().map(|one| &*one.bound)
     }
 
@@ -127,15 +163,18 @@ impl Elliptic {
         self.dissipative.as_ref().map_or_else(|| vec![1.0; nodes], |one| one.measure.clone())
     }
 
-    /// The largest sum of a row, without signs: no eigenvalue is larger.
-    pub(super) fn row_sums(&self) -> f64 {
+    /// The largest sum of a row, or of a column, without signs.
+    fn largest_sum(&self, of_columns: bool) -> f64 {
         let d = self.width;
         let mut sums = vec![0.0; self.size()];
-        let mut add = |block: &[f64], x: usize| {
-            block.iter().enumerate().for_each(|(entry, value)| sums[x * d + entry / d] += value.abs());
+        let mut add = |block: &[f64], (x, y): (usize, usize)| {
+            for (entry, value) in block.iter().enumerate() {
+                sums[if of_columns { y * d + entry % d } else { x * d + entry / d }] += value.abs();
+            }
         };
-        self.diagonal.chunks_exact(d * d).enumerate().for_each(|(x, block)| add(block, x));
-        self.edges.iter().zip(self.blocks.chunks_exact(d * d)).for_each(|(&(x, _), block)| add(block, x as usize));
+        self.diagonal.chunks_exact(d * d).enumerate().for_each(|(x, block)| add(block, (x, x)));
+        let blocks = self.edges.iter().zip(self.blocks.chunks_exact(d * d));
+        blocks.for_each(|(&(x, y), block)| add(block, (x as usize, y as usize)));
         sums.into_iter().fold(0.0, f64::max)
     }
 

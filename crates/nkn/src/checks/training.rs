@@ -210,19 +210,42 @@ fn so_does_one_that_averages_its_weights() {
 /// At every depth no state can grow, on any training sample; stopped and continued too. Without the promise it could.
 #[test]
 fn a_certified_training_keeps_its_promise() {
+    let stability = Guarantee::Dissipative;
+    let matrices = ModelConfig { width: 3, time: 5.0, kernel_fields: vec!["f".into()], stability, ..network() };
+    keeps_its_promise(&matrices);
+    // With one feature nodes exchange something too.
+    keeps_its_promise(&ModelConfig { width: 1, time: 25.0, kernel_fields: Vec::new(), ..matrices });
+}
+
+/// With one feature and a kernel that is nowhere negative: what begins with the wrong sign does not get rid of it.
+#[test]
+fn dissipative_networks_of_one_feature_begin_with_the_right_sign() {
+    let model = ModelConfig { width: 1, stability: Guarantee::Dissipative, ..network() };
     let train = samples(0, 6);
-    let model = ModelConfig {
-        width: 3,
-        time: 5.0,
-        kernel_fields: vec!["f".into()],
-        stability: Guarantee::Dissipative,
-        ..network()
-    };
+    let u: Vec<f64> = train.output_values().unwrap().iter().map(|u| -u).collect();
+    let turned = Samples::on(train.domain().clone())
+        .input("f", train.field("f").unwrap().values.clone())
+        .and_then(|samples| samples.output("u", u))
+        .unwrap();
+    for seed in 0..8 {
+        let config = TrainConfig { seed, ..settings() };
+        // u follows f: -u'' = f.
+        for (train, sign) in [(&train, 1.0), (&turned, -1.0)] {
+            let task = FunctionTask::new(&model, &config, train, None, Device::Cpu).unwrap();
+            let parameters = task.random(0, 1).unwrap();
+            let [.., lift, _] = parameters.group("lift").values[..] else { panic!("x, f and a bias") };
+            assert!(sign * lift * parameters.group("project").values[0] > 0.0, "seed {seed}, {sign}");
+        }
+    }
+}
+
+fn keeps_its_promise(model: &ModelConfig) {
+    let train = samples(0, 6);
     let free =
         TrainConfig { depths: vec![1, 2], epochs: PerDepth::Same(3), batch: Some(4), average: Some(0.5), ..settings() };
     let certified = TrainConfig { certified: true, ..free.clone() };
     let needed = |config: &TrainConfig, stops: &[usize]| {
-        let task = || FunctionTask::new(&model, config, &train, None, Device::Cpu).unwrap();
+        let task = || FunctionTask::new(model, config, &train, None, Device::Cpu).unwrap();
         let state = trained(task, config, stops);
         let network = task().setup().network(2, state.best.clone(), Default::default());
         let depth = |sample: usize| {
@@ -239,8 +262,14 @@ fn a_certified_training_keeps_its_promise() {
     }
     assert!(needed(&free, &[]).0 > 2);
 
-    let message = FunctionTask::new(&network(), &certified, &train, None, Device::Cpu).err().unwrap().to_string();
+    let refused = |model: &ModelConfig| {
+        FunctionTask::new(model, &certified, &train, None, Device::Cpu).err().unwrap().to_string()
+    };
+    let message = refused(&network());
     assert!(message.contains("train.certified") && message.contains("stability"), "{message}");
+    // The least reaction of one feature does not shrink.
+    let message = refused(&ModelConfig { width: 1, time: 200.0, ..model.clone() });
+    assert!(message.contains("model.time") && message.contains("below 200.0"), "{message}");
 }
 
 fn images(count: usize) -> Images {

@@ -206,6 +206,7 @@ mod tests {
     use super::*;
     use crate::domain::Grid;
     use crate::field::NormaliserKind;
+    use crate::model::Guarantee;
     use crate::seed::Seed;
     use std::fs;
 
@@ -269,7 +270,7 @@ mod tests {
             ("\"width\":1", "\"width\":99999999999", "parameters"),
             ("\"kernel\":[5]", "\"kernel\":[4000000000]", "parameters"),
             ("\"kernel\":[5]", "\"kernel\":[6]", "shape"),
-            ("\"version\":2", "\"version\":7", "version 7"),
+            ("\"version\":3", "\"version\":7", "version 7"),
             ("\"depth\":4", "\"depth\":0", "depth 0"),
             ("\"dim\":1", "\"dim\":9", "dim: 9"),
             ("\"kind\":\"nkn\"", "\"kind\":\"fno9\"", "unreadable"),
@@ -281,6 +282,26 @@ mod tests {
             fs::write(&path, encode(&path, &pieces, changed).unwrap()).unwrap();
             let message = Model::load(&path).unwrap_err().to_string();
             assert!(message.contains(word), "{to}: {message}");
+        }
+    }
+
+    /// Earlier versions are read, but for the one network that was another one then.
+    #[test]
+    fn files_of_version_two() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.safetensors");
+        let mut own = model();
+        for (stability, readable) in [(Guarantee::Free, true), (Guarantee::Dissipative, false)] {
+            own.config.stability = stability;
+            own.save(&path).unwrap();
+            let (header, _) = decode(&path, &fs::read(&path).unwrap(), "model file").unwrap();
+            let old = header.replace("\"version\":3", "\"version\":2");
+            fs::write(&path, encode(&path, &parameter_pieces(&own.parameters, ""), old).unwrap()).unwrap();
+            let read = Model::load(&path).map_err(|error| error.to_string());
+            assert_eq!(read.is_ok(), readable, "{stability}");
+            if let Err(message) = read {
+                assert!(message.contains("m.safetensors") && message.contains("train it again"), "{message}");
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ use std::path::Path;
 const KEY: &str = "nkn";
 
 /// The version of the format; a reader takes this one and those before.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// A named tensor on its way into a file.
 pub struct Piece {
@@ -125,6 +125,10 @@ pub fn parse_header<T: DeserializeOwned>(path: &Path, text: &str, defaults: Valu
     if version == 1 {
         upgrade_header(&mut header, defaults);
     }
+    let network = &header["model"];
+    let is_of_old_form = version < 3 && network["stability"] == "dissipative" && network["width"] == 1;
+    let problem = "has a dissipative network of one feature in the form that it had before format version 3";
+    ensure!(!is_of_old_form, Error::file(path, problem, "train it again: today's form is more accurate"));
     upgrade_depths(header.get_mut("results"));
     serde_json::from_value(header).map_err(unreadable)
 }

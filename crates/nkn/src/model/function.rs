@@ -3,10 +3,11 @@
 use super::batch::{Batch, KernelLayers, Layers};
 use super::config::{Kind, ModelConfig};
 use super::fno;
+use super::nkn::{Bounding, LEAST_REACTION};
 use super::parameters::{ParameterTensors, Parameters, kernel_shape, reaction_shape};
 use crate::engine::Engine;
 use crate::kernel::{affine, mlp};
-use crate::operator::{Equation, bounding, evolve_streamed, scale};
+use crate::operator::{Equation, evolve_streamed, scale};
 use crate::{Error, Result};
 use burn::tensor::Tensor;
 use rayon::prelude::*;
@@ -40,24 +41,32 @@ pub(crate) fn kernel_blocks(
     Ok((values(equation.blocks()), values(equation.reaction)))
 }
 
-/// Of a dissipative network: what bounds its kernel's blocks and its reaction matrices in the certificate.
+/// Of a dissipative network: what bounds its steps in the certificate, with S⁻¹ N in the place of N.
 pub(crate) fn bounding_blocks(
     config: &ModelConfig,
     parameters: &ParameterTensors,
     batch: &Batch,
-) -> Result<Option<(Vec<f64>, Vec<f64>)>> {
+) -> Result<Option<Bounding<Vec<f64>>>> {
     let layers = batch.kernel().ok_or_else(|| no_kernel(config.kind))?;
     let Some(pairs) = &layers.pairs else { return Ok(None) };
     let pass = KernelPass { config, parameters, batch, layers, engine: Engine::Automatic };
-    let (kernel, reaction) = pass.free_equation()?.dissipative_numbers(pairs);
-    let values = |tensor: Tensor<2>| tensor.into_data().iter::<f64>().collect();
-    Ok(Some((values(bounding(kernel, Some(pairs))), values(bounding(reaction, None)))))
+    let bounding = pass.free_equation()?.bounding(pairs, &layers.plan);
+    let mut bounding = bounding.map(|tensor| tensor.into_data().iter::<f64>().collect::<Vec<f64>>());
+    // From N to A S = S⁻¹ N.
+    if let Some(exchange) = &mut bounding.exchange {
+        for (value, (x, ..)) in exchange.iter_mut().zip(layers.plan.edge_list()) {
+            *value /= bounding.reaction[x as usize].sqrt();
+        }
+    }
+    Ok(Some(bounding))
 }
 
 /// Of a dissipative network: a bound of |D*(1 + Ω)|² for all samples of a batch at once, by sums over the neighbours of
 /// a node in which every edge has its largest block.
 pub(crate) fn largest_growth(config: &ModelConfig, parameters: &ParameterTensors, batch: &Batch) -> Result<f64> {
-    let Some((blocks, reaction)) = bounding_blocks(config, parameters, batch)? else { return Ok(0.0) };
+    let Some(Bounding { kernel, reaction, exchange }) = bounding_blocks(config, parameters, batch)? else {
+        return Ok(0.0);
+    };
     let plan = &batch.kernel().ok_or_else(|| no_kernel(config.kind))?.plan;
     let (d, size) = (config.width, config.width * config.width);
     // No eigenvalue of a symmetric matrix is larger than either.
@@ -65,22 +74,42 @@ pub(crate) fn largest_growth(config: &ModelConfig, parameters: &ParameterTensors
         let rows = block.chunks_exact(d).map(|row| row.iter().map(|v| v.abs()).sum::<f64>());
         rows.fold(0.0, f64::max).min(block.iter().map(|v| v * v).sum::<f64>().sqrt())
     };
-    let blocks: Vec<f64> = blocks.par_chunks_exact(size).map(largest).collect();
+    let kernel: Vec<f64> = kernel.par_chunks_exact(size).map(largest).collect();
     let mut sums: Vec<f64> = reaction.chunks_exact(size).map(largest).collect();
-    for (edge, (x, _, weight)) in plan.edge_list().into_iter().enumerate() {
-        let own = plan.rows.rows_of_edge(edge).map(|row| blocks[row]).fold(0.0, f64::max);
+    let edges = plan.edge_list();
+    for (edge, &(x, _, weight)) in edges.iter().enumerate() {
+        let own = plan.rows.rows_of_edge(edge).map(|row| kernel[row]).fold(0.0, f64::max);
         sums[x as usize] += 2.0 * weight * own;
     }
-    Ok(sums.into_iter().fold(0.0, f64::max))
+    let most = |sums: Vec<f64>| sums.into_iter().fold(0.0, f64::max);
+    let Some(exchange) = exchange else { return Ok(most(sums)) };
+    // Schur's test, in the norm that the measure weighs: a matrix is no larger than the root of its rows' and its
+    // columns' largest sums.
+    let measure = plan.measure().expect("a dissipative network's nodes have a measure");
+    let (mut rows, mut columns) = (vec![0.0; plan.nodes()], vec![0.0; plan.nodes()]);
+    for (value, &(x, y, weight)) in exchange.iter().zip(&edges) {
+        let (x, y) = (x as usize, y as usize);
+        rows[x] += weight * value.abs();
+        columns[y] += weight * value.abs() * measure[x] / measure[y];
+    }
+    Ok(most(sums) + most(rows) * most(columns))
 }
 
-/// Multiplies the kernel and the reaction of a dissipative network by a factor.
-pub(crate) fn shrink(config: &ModelConfig, parameters: &mut Parameters, factor: f64) {
+/// Makes the operator of a dissipative network smaller, so that a growth becomes another.
+pub(crate) fn shrink(config: &ModelConfig, parameters: &mut Parameters, (growth, most): (f64, f64)) {
+    let d = config.width;
+    // What does not shrink. In the rest no part of the growth shrinks less than by the factor.
+    let least = if d == 1 { LEAST_REACTION } else { 0.0 };
+    let factor = (most - least) / growth;
     for name in ["kernel", "reaction"] {
         let group = parameters.group_mut(name);
         let [.., last, _] = group.entries.as_slice() else { unreachable!("a perceptron has a last layer") };
-        let start = last.start;
-        scale(&mut group.values[start..], config.width, factor);
+        let layer = &mut group.values[last.start..];
+        match (d, name) {
+            // K and N are of the first degree in it.
+            (1, "kernel") => layer.iter_mut().for_each(|value| *value *= factor as f32),
+            _ => scale(layer, d, factor),
+        }
     }
 }
 
@@ -124,22 +153,22 @@ impl KernelPass<'_> {
     }
 
     fn equation(&self) -> Result<Equation> {
-        match &self.layers.pairs {
-            Some(pairs) => Ok(self.free_equation()?.dissipative(pairs, self.engine)),
-            None if self.config.width == 1 => {
-                let shape = kernel_shape(self.config, self.dim())?;
-                let numbers = mlp(self.layers.inputs.clone(), self.parameters.get("kernel"), &shape, self.engine);
-                Ok(Equation::with_numbers(numbers, self.reaction_and_source()?))
-            }
-            None => self.free_equation(),
-        }
+        let equation = self.free_equation()?;
+        Ok(match &self.layers.pairs {
+            Some(pairs) => equation.dissipative(pairs, &self.layers.plan, self.engine),
+            None => equation,
+        })
     }
 
     /// The networks' own outputs.
     fn free_equation(&self) -> Result<Equation> {
         let shape = kernel_shape(self.config, self.dim())?;
         let (inputs, kernel) = (self.layers.inputs.clone(), self.parameters.get("kernel"));
-        Ok(Equation::new(inputs, kernel, &shape, self.reaction_and_source()?, self.engine))
+        let others = self.reaction_and_source()?;
+        if self.config.width == 1 {
+            return Ok(Equation::with_numbers(mlp(inputs, kernel, &shape, self.engine), others));
+        }
+        Ok(Equation::new(inputs, kernel, &shape, others, self.engine))
     }
 
     /// R and c.

@@ -30,7 +30,7 @@ impl Work {
         let kernel = kernel_shape(config, dim)?;
         let cost = plan.cost(plan.order);
         // The last layer is counted with the assembly, unless K is a number.
-        let evaluated = if config.width == 1 && !config.is_dissipative() { Some(kernel) } else { kernel.hidden() };
+        let evaluated = if config.width == 1 { Some(kernel) } else { kernel.hidden() };
         let hidden = evaluated.map_or(0.0, |shape| perceptron(&shape, rows, options.training).0);
         let reaction = match config.kind {
             Kind::Nkn => perceptron(&reaction_shape(config, dim)?, nodes, options.training),
@@ -38,8 +38,8 @@ impl Work {
         };
         let kernel = kernel_bytes(config, dim, plan.kernel_rows(), options.training)?;
         let form = match batch.kernel().and_then(|kernel| kernel.pairs.as_ref()) {
-            Some(pairs) => dissipative(config, dim, pairs.count() as f64, options.training)?,
-            None => 0.0,
+            Some(pairs) if config.width > 1 => dissipative(config, dim, pairs.count() as f64, options.training)?,
+            _ => 0.0,
         };
         Ok(Self { gflop: (cost.flops + hidden + reaction.0 + form) / 1e9, bytes: cost.bytes + kernel + reaction.1 })
     }

@@ -63,6 +63,15 @@ impl Integral {
     }
 }
 
+/// sum_y w k(x, y) at the nodes, for numbers k on the edges (edges x 1).
+pub fn over_neighbours(values: Tensor<2>, plan: &Plan) -> Tensor<2> {
+    let options = (&values.device(), values.dtype());
+    let weights = TensorData::new(plan.graph.weights().to_vec(), [plan.edges(), 1]);
+    let targets = indices(plan.graph.targets.iter().map(|&t| t as usize), options.0);
+    let products = values * Tensor::from_data(weights, options);
+    Tensor::zeros([plan.nodes(), 1], options).select_assign(0, targets, products, IndexingUpdateOp::Add)
+}
+
 /// R(x) h(x), for h of nodes x samples x d and R of nodes x d² (or 1 x d²).
 pub fn pointwise(reaction: &Tensor<2>, h: Tensor<3>) -> Tensor<3> {
     let [nodes, samples, d] = h.dims();

@@ -11,7 +11,7 @@ mod rates;
 mod sector;
 
 pub use edges::Edges;
-pub use integral::{Integral, pointwise};
+pub use integral::{Integral, over_neighbours, pointwise};
 pub use integrator::{Integrator, PlainSteps};
 pub use pairs::Pairs;
 #[cfg(test)]

@@ -67,6 +67,14 @@ impl Pairs {
         };
         (side(0) + side(1)) * 0.5
     }
+
+    /// What belongs to a pair, to both of its rows.
+    pub fn spread(&self, values: Tensor<2>) -> Tensor<2> {
+        let of: Vec<i64> = self.of.iter().map(|&pair| i64::from(pair)).collect();
+        let rows = of.len();
+        let device = values.device();
+        values.select(0, Tensor::<1, Int>::from_data(TensorData::new(of, [rows]), &device))
+    }
 }
 
 #[cfg(test)]

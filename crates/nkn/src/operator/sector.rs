@@ -10,7 +10,7 @@ use super::Pairs;
 use crate::engine::Engine;
 use crate::linalg::{Matrix, Real, by_pieces, each_piece, gemm};
 use crate::operation::{Operation, Seen, operate};
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 use std::sync::Arc;
 
 /// L (1 + Ω) Lᵀ of every row of d² numbers; with pairs, given twice: to both kernel rows of the pair.
@@ -67,12 +67,8 @@ fn factors(numbers: Tensor<2>) -> (Tensor<3>, Tensor<3>) {
 /// Each matrix as a row; with pairs, to both kernel rows of the pair.
 fn spread(matrices: Tensor<3>, pairs: Option<&Arc<Pairs>>) -> Tensor<2> {
     let [count, d, _] = matrices.dims();
-    let device = matrices.device();
     let result = matrices.reshape([count, d * d]);
-    let Some(pairs) = pairs else { return result };
-    let of: Vec<i64> = pairs.of().iter().map(|&pair| i64::from(pair)).collect();
-    let rows = of.len();
-    result.select(0, Tensor::<1, Int>::from_data(TensorData::new(of, [rows]), &device))
+    pairs.map_or(result.clone(), |pairs| pairs.spread(result))
 }
 
 /// Rows of d² numbers to matrices, by hand.

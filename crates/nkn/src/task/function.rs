@@ -4,9 +4,10 @@ use crate::device::Device;
 use crate::domain::Domain;
 use crate::engine::Engine;
 use crate::error::ensure;
-use crate::field::{Columns, Samples, Symmetry, check_square, mean, moved};
+use crate::field::{Columns, Field, Normaliser, Samples, Symmetry, check_square, mean, moved};
 use crate::model::InOrder;
 use crate::model::function;
+use crate::model::nkn::LEAST_REACTION;
 use crate::model::parameters::ParameterTensors;
 use crate::model::{
     Averages, Batch, BatchOptions, Geometries, Guarantee, Model, ModelConfig, Normalisers, Parameters, SIDE_BY_SIDE,
@@ -93,6 +94,13 @@ impl<'a> FunctionTask<'a> {
             let hint = "a free network has no certificate: add stability = \"dissipative\" to [model]";
             return Err(Error::invalid("train.certified", "false with a free network", true, hint));
         }
+        let shallowest = config.depths.first().copied().unwrap_or(1) as f64;
+        if config.certified && model.width == 1 && LEAST_REACTION * model.time >= 2.0 * shallowest {
+            let expected =
+                format!("below {:.1} with train.certified at depth {shallowest}", 2.0 * shallowest / LEAST_REACTION);
+            let hint = "shorten it, or begin with a greater depth";
+            return Err(Error::invalid("model.time", expected, model.time, hint));
+        }
         if config.loss == LossKind::RelativeL2 {
             train.check_trainable()?;
         }
@@ -155,6 +163,34 @@ impl<'a> FunctionTask<'a> {
                     row[own.clone()].iter_mut().for_each(|weight| *weight /= size as f32);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Gives each of the projection's weights the sign with which the outputs follow the initial state. A kernel that is
+    /// nowhere negative takes means of one feature and cannot turn its sign, and the training hardly finds the way.
+    fn turn_projection(&self, parameters: &mut Parameters) -> Result<()> {
+        let Setup { model, normalisers, .. } = &self.setup;
+        // The columns of normalised fields, one after the other.
+        let columns = |fields: Vec<&Field>, normalisers: &[Normaliser]| -> Vec<Vec<f64>> {
+            let mut all = Vec::new();
+            for (field, normaliser) in fields.into_iter().zip(normalisers) {
+                let values = normaliser.encode(&field.values);
+                let count = field.components;
+                all.extend((0..count).map(|column| values[column..].iter().step_by(count).copied().collect()));
+            }
+            all
+        };
+        let weights = &parameters.group("lift").values[self.train.domain().dim()..];
+        let fields = model.fields.iter().map(|name| self.train.field(name)).collect::<Result<_>>()?;
+        let fields = columns(fields, &normalisers.fields);
+        let state =
+            |node: usize| weights.iter().zip(&fields).map(|(&w, field)| f64::from(w) * field[node]).sum::<f64>();
+        let outputs = columns(self.train.outputs_named(&model.output_names())?, &normalisers.outputs);
+        let follow = |output: &Vec<f64>| output.iter().enumerate().map(|(node, u)| u * state(node)).sum::<f64>();
+        let signs: Vec<f64> = outputs.iter().map(follow).collect();
+        for (weight, sign) in parameters.group_mut("project").values.iter_mut().zip(signs) {
+            *weight = if sign < 0.0 { -weight.abs() } else { weight.abs() };
         }
         Ok(())
     }
@@ -286,6 +322,9 @@ impl Task for FunctionTask<'_> {
     fn random(&self, rung: usize, depth: usize) -> Result<Parameters> {
         let mut parameters = self.setup.random(rung, depth)?;
         self.scale_lift(&mut parameters)?;
+        if self.setup.model.is_dissipative() && self.setup.model.width == 1 {
+            self.turn_projection(&mut parameters)?;
+        }
         Ok(parameters)
     }
 
@@ -334,7 +373,7 @@ impl Task for FunctionTask<'_> {
             return Ok(false);
         }
         // A little less, for what single precision rounds.
-        function::shrink(model, parameters, (1.0 - 1e-5) * most / growth);
+        function::shrink(model, parameters, (growth, (1.0 - 1e-5) * most));
         Ok(true)
     }
 

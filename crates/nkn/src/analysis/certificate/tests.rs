@@ -1,6 +1,7 @@
 //! The guarantee, for random weights of any size on grids and clouds.
 
 use super::*;
+use crate::analysis::spectrum::LinearOperator;
 use crate::domain::{Domain, Grid, PointCloud, Quadrature};
 use crate::field::Samples;
 use crate::model::{Guarantee, Model, ModelConfig, Normalisers, Parameters, Predicting, Space};

@@ -19,33 +19,92 @@
 //! `analysis/certificate.rs`. |D*(1 + Ω)|² is the largest eigenvalue of D*(1 + Ω)(1 + Ω)ᵀD, which is E with the blocks
 //! L (1 + Ω)(1 + Ω)ᵀLᵀ; the sums of its rows bound it. ∎
 //!
-//! A skew part between the nodes, N(x, y) = -Nᵀ(y, x) acting on h(y), would leave the energy alone too, but explicit
-//! Euler amplifies it where nothing else takes energy out (a state that is constant, with R = 0), so no step length
-//! would be safe for all weights. Du, Gunzburger, Lehoucq and Zhou (SIAM Review 54, 2012) have the nonlocal calculus
-//! behind D; E. Haber and L. Ruthotto, *Stable architectures for deep neural networks* (Inverse Problems 34, 2018), the
-//! idea for layers on vectors.
+//! **One feature.** For d = 1 there is no Ω, and K would be symmetric: too little, a network of two layers would have to
+//! be a symmetric square root of what it learns. There
+//!
+//! E h(x) = sum_y w(x, y) (K(x, y) (h(x) - h(y)) - N(x, y) h(y)) + S(x)² h(x),
+//!
+//! K = |k(x, y) + k(y, x)| / 2,   N = (k(x, y) - k(y, x)) / 2,   S(x)² = r(x)² + 1/100.
+//!
+//! N(x, y) = -N(y, x) moves energy from node to node and takes none out: written as S(x) A(x, y) S(y) it is an Ω between
+//! the values S h(x) of D h, so the proof stays word by word, and (1 + Ω)(1 + Ω)ᵀ = 1 + ΩΩᵀ adds (A S)*A S to the operator
+//! of the certificate. Explicit Euler amplifies what N does to a state from which nothing takes energy out, which is why
+//! S is never zero: the hundredth, which costs a state one percent in T = 1, is what every certificate can rely on. K is
+//! |s|, not the square that L (1 + Ω) Lᵀ would be: a kernel that goes to zero at a boundary need not have a root there.
+//! Where the kernel sees fields N is left out, because what it adds to the reaction would be another number for each
+//! sample.
+//!
+//! Du, Gunzburger, Lehoucq and Zhou (SIAM Review 54, 2012) have the nonlocal calculus behind D; E. Haber and L. Ruthotto,
+//! *Stable architectures for deep neural networks* (Inverse Problems 34, 2018), the idea for layers on vectors.
 
 use crate::engine::Engine;
 use crate::kernel::affine;
-use crate::operator::{Equation, Pairs, sector};
+use crate::operator::{Equation, Pairs, Plan, bounding, over_neighbours, sector};
 use burn::tensor::{Tensor, TensorData};
 use std::sync::Arc;
 
+/// The least reaction of a network of one feature.
+pub const LEAST_REACTION: f64 = 0.01;
+
+/// What the certificate is made of.
+pub struct Bounding<T> {
+    /// L (1 + Ω)(1 + Ω)ᵀLᵀ of every kernel row.
+    pub kernel: T,
+    /// The same at every node.
+    pub reaction: T,
+    /// N of every kernel row, where there is one.
+    pub exchange: Option<T>,
+}
+
+impl<T> Bounding<T> {
+    /// The same parts in another form.
+    pub fn map<U>(self, form: impl Fn(T) -> U) -> Bounding<U> {
+        Bounding { kernel: form(self.kernel), reaction: form(self.reaction), exchange: self.exchange.map(form) }
+    }
+}
+
 impl Equation {
     /// The dissipative form of an equation: its blocks come finished.
-    pub fn dissipative(self, pairs: &Arc<Pairs>, engine: Engine) -> Self {
+    pub fn dissipative(self, pairs: &Arc<Pairs>, plan: &Plan, engine: Engine) -> Self {
         let last_layer =
             Tensor::from_data(TensorData::new(Vec::<f64>::new(), [0]), (&self.source.device(), self.source.dtype()));
+        let (features, reaction) = if plan.width == 1 {
+            match self.of_one_feature(pairs, plan) {
+                // w K (h(x) - h(y)) - w N h(y) = w (K + N) (h(x) - h(y)) - w N h(x).
+                Bounding { kernel, reaction, exchange: Some(exchange) } => {
+                    (kernel + exchange.clone(), reaction - over_neighbours(exchange, plan))
+                }
+                Bounding { kernel, reaction, .. } => (kernel, reaction),
+            }
+        } else {
+            let (kernel, reaction) = self.dissipative_numbers(pairs);
+            (sector(kernel, Some(pairs), engine), sector(reaction, None, engine))
+        };
+        Self { features, last_layer, reaction, source: self.source }
+    }
+
+    /// What bounds the steps of the dissipative form.
+    pub fn bounding(&self, pairs: &Arc<Pairs>, plan: &Plan) -> Bounding<Tensor<2>> {
+        if plan.width == 1 {
+            return self.of_one_feature(pairs, plan);
+        }
         let (kernel, reaction) = self.dissipative_numbers(pairs);
-        let features = sector(kernel, Some(pairs), engine);
-        Self { features, last_layer, reaction: sector(reaction, None, engine), source: self.source }
+        Bounding { kernel: bounding(kernel, Some(pairs)), reaction: bounding(reaction, None), exchange: None }
     }
 
     /// The d² numbers behind K, one row per pair, and behind R. The last layer is linear: the mean of its outputs is
     /// that of its inputs, which are fewer.
-    pub fn dissipative_numbers(&self, pairs: &Pairs) -> (Tensor<2>, Tensor<2>) {
+    fn dissipative_numbers(&self, pairs: &Pairs) -> (Tensor<2>, Tensor<2>) {
         let [d] = self.source.dims();
         let kernel = affine(pairs.means(self.features.clone()), self.last_layer.clone(), d * d);
         (kernel, self.reaction.clone())
+    }
+
+    /// K, S² and N, of which the form itself is made too; the features are the numbers k already.
+    fn of_one_feature(&self, pairs: &Pairs, plan: &Plan) -> Bounding<Tensor<2>> {
+        let mean = pairs.spread(pairs.means(self.features.clone()));
+        let exchange = plan.rows.is_shared().then(|| self.features.clone() - mean.clone());
+        let reaction = self.reaction.clone() * self.reaction.clone() + LEAST_REACTION;
+        Bounding { kernel: mean.abs(), reaction, exchange }
     }
 }

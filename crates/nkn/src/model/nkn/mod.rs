@@ -9,6 +9,8 @@ mod dissipative;
 pub(crate) mod pixels;
 pub(crate) mod responses;
 
+pub use dissipative::{Bounding, LEAST_REACTION};
+
 use crate::operator::{Integral, pointwise};
 use burn::tensor::Tensor;
 
