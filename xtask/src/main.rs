@@ -22,6 +22,10 @@ const BENCH: &[(&str, &[&str])] = &[
     ("speed on Darcy", &["run", "--release", "--", "bench", "darcy"]),
 ];
 
+/// The draws of the property tests follow from it: the same commit passes or fails everywhere alike. Set in the
+/// environment to another number, it draws others.
+const SEED: &str = "PROPTEST_RNG_SEED";
+
 /// Without what cargo tells a program that it runs: build scripts look at some of it, and would be run again, with all
 /// that depends on them, whenever a build begins from here instead of from a shell.
 fn plain(command: &mut Command) -> &mut Command {
@@ -46,11 +50,12 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let seed = std::env::var(SEED).unwrap_or_else(|_| "0".into());
     for (name, arguments) in steps {
         println!("== {name}: cargo {}", arguments.join(" "));
         let begun = Instant::now();
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-        let status = plain(&mut Command::new(cargo)).args(*arguments).status();
+        let status = plain(&mut Command::new(cargo)).env(SEED, &seed).args(*arguments).status();
         if !status.is_ok_and(|status| status.success()) {
             eprintln!("== {name}: failed after {:.0} s", begun.elapsed().as_secs_f64());
             return ExitCode::FAILURE;
@@ -62,6 +67,6 @@ fn main() -> ExitCode {
         eprintln!("== failed after {:.0} s: {error}", begun.elapsed().as_secs_f64());
         return ExitCode::FAILURE;
     }
-    println!("== all passed");
+    println!("== all passed ({SEED}={seed})");
     ExitCode::SUCCESS
 }

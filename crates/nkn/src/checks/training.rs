@@ -217,28 +217,6 @@ fn a_certified_training_keeps_its_promise() {
     keeps_its_promise(&ModelConfig { width: 1, time: 25.0, kernel_fields: Vec::new(), ..matrices });
 }
 
-/// With one feature and a kernel that is nowhere negative: what begins with the wrong sign does not get rid of it.
-#[test]
-fn dissipative_networks_of_one_feature_begin_with_the_right_sign() {
-    let model = ModelConfig { width: 1, stability: Guarantee::Dissipative, ..network() };
-    let train = samples(0, 6);
-    let u: Vec<f64> = train.output_values().unwrap().iter().map(|u| -u).collect();
-    let turned = Samples::on(train.domain().clone())
-        .input("f", train.field("f").unwrap().values.clone())
-        .and_then(|samples| samples.output("u", u))
-        .unwrap();
-    for seed in 0..8 {
-        let config = TrainConfig { seed, ..settings() };
-        // u follows f: -u'' = f.
-        for (train, sign) in [(&train, 1.0), (&turned, -1.0)] {
-            let task = FunctionTask::new(&model, &config, train, None, Device::Cpu).unwrap();
-            let parameters = task.random(0, 1).unwrap();
-            let [.., lift, _] = parameters.group("lift").values[..] else { panic!("x, f and a bias") };
-            assert!(sign * lift * parameters.group("project").values[0] > 0.0, "seed {seed}, {sign}");
-        }
-    }
-}
-
 fn keeps_its_promise(model: &ModelConfig) {
     let train = samples(0, 6);
     let free =
@@ -270,6 +248,28 @@ fn keeps_its_promise(model: &ModelConfig) {
     // The least reaction of one feature does not shrink.
     let message = refused(&ModelConfig { width: 1, time: 200.0, ..model.clone() });
     assert!(message.contains("model.time") && message.contains("below 200.0"), "{message}");
+}
+
+/// With one feature and a kernel that is nowhere negative: what begins with the wrong sign does not get rid of it.
+#[test]
+fn dissipative_networks_of_one_feature_begin_with_the_right_sign() {
+    let model = ModelConfig { width: 1, stability: Guarantee::Dissipative, ..network() };
+    let train = samples(0, 6);
+    let u: Vec<f64> = train.output_values().unwrap().iter().map(|u| -u).collect();
+    let turned = Samples::on(train.domain().clone())
+        .input("f", train.field("f").unwrap().values.clone())
+        .and_then(|samples| samples.output("u", u))
+        .unwrap();
+    for seed in 0..8 {
+        let config = TrainConfig { seed, ..settings() };
+        // u follows f: -u'' = f.
+        for (train, sign) in [(&train, 1.0), (&turned, -1.0)] {
+            let task = FunctionTask::new(&model, &config, train, None, Device::Cpu).unwrap();
+            let parameters = task.random(0, 1).unwrap();
+            let [.., lift, _] = parameters.group("lift").values[..] else { panic!("x, f and a bias") };
+            assert!(sign * lift * parameters.group("project").values[0] > 0.0, "seed {seed}, {sign}");
+        }
+    }
 }
 
 fn images(count: usize) -> Images {

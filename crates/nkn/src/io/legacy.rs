@@ -40,6 +40,13 @@ pub fn upgrade_config(config: &mut Value) -> bool {
     true
 }
 
+/// What a header describes that cannot be said in today's words: with one feature, dissipative networks were others.
+pub fn lost_form(header: &Value, version: u64) -> Option<&'static str> {
+    let network = &header["model"];
+    let is_lost = version < 3 && network["stability"] == "dissipative" && network["width"] == 1;
+    is_lost.then_some("has a dissipative network of one feature in the form that it had before format version 3")
+}
+
 /// The header of a model file or a checkpoint of version 1. `defaults` are the `[train]` settings that images had without saying so.
 pub fn upgrade_header(header: &mut Value, defaults: Value) {
     let Some(table) = header.as_object_mut() else { return };

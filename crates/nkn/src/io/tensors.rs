@@ -1,6 +1,6 @@
 //! Named tensors in a safetensors file with a JSON header: what model files and checkpoints have in common.
 
-use super::legacy::{upgrade_depths, upgrade_header};
+use super::legacy::{lost_form, upgrade_depths, upgrade_header};
 use crate::convolution::Statistics;
 use crate::error::ensure;
 use crate::model::{Averages, Parameters};
@@ -125,10 +125,9 @@ pub fn parse_header<T: DeserializeOwned>(path: &Path, text: &str, defaults: Valu
     if version == 1 {
         upgrade_header(&mut header, defaults);
     }
-    let network = &header["model"];
-    let is_of_old_form = version < 3 && network["stability"] == "dissipative" && network["width"] == 1;
-    let problem = "has a dissipative network of one feature in the form that it had before format version 3";
-    ensure!(!is_of_old_form, Error::file(path, problem, "train it again: today's form is more accurate"));
+    if let Some(problem) = lost_form(&header, version) {
+        return Err(Error::file(path, problem, "train it again"));
+    }
     upgrade_depths(header.get_mut("results"));
     serde_json::from_value(header).map_err(unreadable)
 }

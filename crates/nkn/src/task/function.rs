@@ -1,10 +1,11 @@
 //! Learning a function from a function: the loss is the relative L2 error in physical units, or the mean square.
 
+use super::start::{scale_lift, turn_projection};
 use crate::device::Device;
 use crate::domain::Domain;
 use crate::engine::Engine;
 use crate::error::ensure;
-use crate::field::{Columns, Field, Normaliser, Samples, Symmetry, check_square, mean, moved};
+use crate::field::{Columns, Samples, Symmetry, check_square, mean, moved};
 use crate::model::InOrder;
 use crate::model::function;
 use crate::model::nkn::LEAST_REACTION;
@@ -145,56 +146,6 @@ impl<'a> FunctionTask<'a> {
         Ok(FunctionBatch { parts: groups.into_iter().map(part).collect::<Result<_>>()?, count: indices.len() })
     }
 
-    /// Divides the lift's weight of each field by the field's root mean square, so that h starts with size one whether
-    /// the data are normalised or not: without this a load of size 400 starts the network far from anything useful.
-    fn scale_lift(&self, parameters: &mut Parameters) -> Result<()> {
-        let Setup { model, normalisers, .. } = &self.setup;
-        let dim = self.train.domain().dim();
-        let columns = dim + model.columns(&model.fields);
-        let mut first = dim;
-        for (name, normaliser) in model.fields.iter().zip(&normalisers.fields) {
-            let own = first..first + model.components_of(name);
-            first = own.end;
-            let values = normaliser.encode(&self.train.field(name)?.values);
-            let size = mean(&values.iter().map(|v| v * v).collect::<Vec<_>>()).sqrt();
-            if size > 0.0 && size.is_finite() {
-                let weight = &mut parameters.group_mut("lift").values[..columns * model.width];
-                for row in weight.chunks_exact_mut(columns) {
-                    row[own.clone()].iter_mut().for_each(|weight| *weight /= size as f32);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives each of the projection's weights the sign with which the outputs follow the initial state. A kernel that is
-    /// nowhere negative takes means of one feature and cannot turn its sign, and the training hardly finds the way.
-    fn turn_projection(&self, parameters: &mut Parameters) -> Result<()> {
-        let Setup { model, normalisers, .. } = &self.setup;
-        // The columns of normalised fields, one after the other.
-        let columns = |fields: Vec<&Field>, normalisers: &[Normaliser]| -> Vec<Vec<f64>> {
-            let mut all = Vec::new();
-            for (field, normaliser) in fields.into_iter().zip(normalisers) {
-                let values = normaliser.encode(&field.values);
-                let count = field.components;
-                all.extend((0..count).map(|column| values[column..].iter().step_by(count).copied().collect()));
-            }
-            all
-        };
-        let weights = &parameters.group("lift").values[self.train.domain().dim()..];
-        let fields = model.fields.iter().map(|name| self.train.field(name)).collect::<Result<_>>()?;
-        let fields = columns(fields, &normalisers.fields);
-        let state =
-            |node: usize| weights.iter().zip(&fields).map(|(&w, field)| f64::from(w) * field[node]).sum::<f64>();
-        let outputs = columns(self.train.outputs_named(&model.output_names())?, &normalisers.outputs);
-        let follow = |output: &Vec<f64>| output.iter().enumerate().map(|(node, u)| u * state(node)).sum::<f64>();
-        let signs: Vec<f64> = outputs.iter().map(follow).collect();
-        for (weight, sign) in parameters.group_mut("project").values.iter_mut().zip(signs) {
-            *weight = if sign < 0.0 { -weight.abs() } else { weight.abs() };
-        }
-        Ok(())
-    }
-
     /// Samples as a step of this epoch sees them: where they are augmented, each moved by its symmetry.
     fn batch(&self, place: Place, indices: &[usize]) -> Result<FunctionBatch> {
         let config = self.setup.config;
@@ -321,9 +272,9 @@ impl Task for FunctionTask<'_> {
 
     fn random(&self, rung: usize, depth: usize) -> Result<Parameters> {
         let mut parameters = self.setup.random(rung, depth)?;
-        self.scale_lift(&mut parameters)?;
+        scale_lift(&mut parameters, &self.setup, &self.train)?;
         if self.setup.model.is_dissipative() && self.setup.model.width == 1 {
-            self.turn_projection(&mut parameters)?;
+            turn_projection(&mut parameters, &self.setup, &self.train)?;
         }
         Ok(parameters)
     }

@@ -3,6 +3,7 @@
 
 mod class;
 mod function;
+mod start;
 
 pub use class::{Answer, ImageSplits, Mistake, TestSet, image_measure, mistakes};
 pub(crate) use class::{ClassTask, answers};

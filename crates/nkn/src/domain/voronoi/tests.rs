@@ -86,7 +86,9 @@ proptest! {
         let flat: Vec<f64> = points.iter().flatten().copied().collect();
         let clouds = [(2, flat), (2, turned), (3, tilted)];
         let cells = clouds.map(|(dim, points)| Voronoi::new(dim, &points, None).unwrap());
-        // A cell that ends at a gap ends there along the axes.
+        // A hull that fills the box around it, which few points in a triangle rarely do, gives way to that box; and a cell
+        // that ends at a gap ends there along the axes. Boxes and axes do not turn.
+        prop_assume!(cells.iter().all(|cells| !cells.walls.is_empty()));
         prop_assume!(cells.iter().all(|cells| cells.limits.iter().all(|limit| *limit == f64::INFINITY)));
         for (index, measure) in cells[0].measures.iter().enumerate() {
             prop_assert!((cells[1].measures[index] - measure).abs() < 1e-9);

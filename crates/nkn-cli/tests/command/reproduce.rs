@@ -1,14 +1,10 @@
 //! `nkn reproduce` as a user meets it: stopped and continued, extended, asked for the impossible.
 
-use assert_cmd::Command;
+use crate::nkn;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
-
-fn nkn() -> Command {
-    Command::new(assert_cmd::cargo::cargo_bin!("nkn"))
-}
 
 /// The smallest part of the Poisson tables.
 const SMALL: [&str; 7] = ["reproduce", "poisson", "--budget", "quick", "--models", "fno", "--data=original"];

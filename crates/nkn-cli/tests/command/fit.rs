@@ -1,15 +1,11 @@
 //! `nkn fit` as a user meets it: choices with reasons, a configuration that repeats the result, interruptions, wrong
 //! inputs.
 
-use assert_cmd::Command;
+use crate::nkn;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
-
-fn nkn() -> Command {
-    Command::new(assert_cmd::cargo::cargo_bin!("nkn"))
-}
 
 /// Tiny Poisson data in a folder.
 fn data(folder: &Path, samples: usize) -> PathBuf {

@@ -1,6 +1,6 @@
 //! The report of whatever was trained: clouds of points, vectors, several functions.
 
-use assert_cmd::Command;
+use crate::nkn;
 use nkn::domain::{Clouds, Domain, Grid, PointCloud};
 use nkn::field::{Samples, Values};
 use nkn::io::write_dataset;
@@ -63,7 +63,6 @@ fn report(place: &Path, train: &Samples, test: Option<&Samples>, fields: &str) -
          [train]\ndepths = [1, 2]\nepochs = 3\n"
     );
     fs::write(place.join("config.toml"), config).unwrap();
-    let nkn = || Command::new(assert_cmd::cargo::cargo_bin!("nkn"));
     nkn().arg("train").arg(place.join("config.toml")).arg("--out").arg(&run).assert().success();
     nkn().arg("report").arg(&run).assert().success();
     let page = fs::read_to_string(run.join("report.html")).unwrap();

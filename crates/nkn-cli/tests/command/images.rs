@@ -1,14 +1,10 @@
 //! Image classifiers as a user meets them: files in the official formats, training, resuming, reports, tables, and everything that can be wrong.
 
-use assert_cmd::Command;
+use crate::nkn;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
-
-fn nkn() -> Command {
-    Command::new(assert_cmd::cargo::cargo_bin!("nkn"))
-}
 
 /// A set in MNIST's format whose classes can be told apart: a bright bar whose place is the class.
 fn write_idx(folder: &Path, part: &str, count: usize, side: usize) {

@@ -1,30 +1,17 @@
 //! Meshes from data to prediction, and what `nkn data inspect` says about files.
 
+use crate::{nkn, refuses};
 use assert_cmd::Command;
 use nkn::io::{Cells, Mesh, MeshGrid, PointData, read_mesh, write_mesh};
 use nkn::{Domain, Grid, Samples};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-fn nkn() -> Command {
-    Command::new(assert_cmd::cargo::cargo_bin!("nkn"))
-}
-
 /// The command succeeds; what it prints.
 fn answer(command: &mut Command) -> String {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
-}
-
-/// The command fails with exit code 2 and says all of these words.
-fn refuses(command: &mut Command, words: &[&str]) {
-    let output = command.output().unwrap();
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{message}");
-    for word in words {
-        assert!(message.contains(word), "{message:?} lacks {word:?}");
-    }
 }
 
 fn data(name: &str, components: usize, values: Vec<f64>) -> PointData {
