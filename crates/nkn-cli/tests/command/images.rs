@@ -1,6 +1,6 @@
 //! Image classifiers as a user meets them: files in the official formats, training, resuming, reports, tables, and everything that can be wrong.
 
-use crate::nkn;
+use crate::{nkn, refuses};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -158,13 +158,8 @@ fn wrong_files_and_settings() {
     let config = config(folder.path(), &images, NKN);
     let out = folder.path().join("run");
     let fails = |words: &[&str], arguments: &[&str]| {
-        let output = nkn().arg("train").arg(&config).arg("--out").arg(&out).args(arguments).output().unwrap();
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{message}");
-        for word in words {
-            assert!(message.contains(word), "{message} lacks {word}");
-        }
-        assert!(!out.exists(), "{message}");
+        refuses(nkn().arg("train").arg(&config).arg("--out").arg(&out).args(arguments), words);
+        assert!(!out.exists(), "{arguments:?}");
     };
     fails(&["model.radius", "positive"], &["--set", "model.radius=-1"]);
     fails(&["--set", "radios"], &["--set", "model.radios=1"]);
