@@ -1,7 +1,7 @@
 //! `nkn fit` as a user meets it: choices with reasons, a configuration that repeats the result, interruptions, wrong
 //! inputs.
 
-use crate::nkn;
+use crate::{nkn, refuses};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -103,25 +103,20 @@ fn wrong_inputs() {
     let folder = tempfile::tempdir().unwrap();
     let (few, enough) = (data(folder.path(), 3), data(folder.path(), 12));
     let run = folder.path().join("run");
-    let refuses = |file: &Path, more: &[&str], words: &[&str]| {
-        let output = nkn().arg("fit").arg(file).args(more).arg("-o").arg(&run).output().unwrap();
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{message}");
-        for word in words {
-            assert!(message.contains(word), "{message:?} lacks {word:?}");
-        }
+    let fails = |file: &Path, more: &[&str], words: &[&str]| {
+        refuses(nkn().arg("fit").arg(file).args(more).arg("-o").arg(&run), words);
         assert!(!run.join("fit.json").exists());
     };
-    refuses(&few, &[], &["samples: expected at least 6", "got 3", "hint"]);
-    refuses(&enough, &["--outputs", "w"], &["--outputs", "`u`", "`w`"]);
-    refuses(&enough, &["--minutes", "0"], &["minutes", "positive"]);
-    refuses(&enough, &["--kind", "cnn"], &["nkn, gkn, fno or auto"]);
-    refuses(
+    fails(&few, &[], &["samples: expected at least 6", "got 3", "hint"]);
+    fails(&enough, &["--outputs", "w"], &["--outputs", "`u`", "`w`"]);
+    fails(&enough, &["--minutes", "0"], &["minutes", "positive"]);
+    fails(&enough, &["--kind", "cnn"], &["nkn, gkn, fno or auto"]);
+    fails(
         &folder.path().join("none.npz"),
         &[],
         &["none.npz", "could not read", "hint: check the spelling of the path\n"],
     );
     let text = folder.path().join("text.npz");
     fs::write(&text, "no data").unwrap();
-    refuses(&text, &[], &["text.npz"]);
+    fails(&text, &[], &["text.npz"]);
 }
