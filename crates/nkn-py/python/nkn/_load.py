@@ -65,7 +65,7 @@ def from_torch(state_dict: Mapping[str, Any], config: Mapping[str, Any]) -> Any:
     estimator
         A trained `NKN`, `GKN` or `FNO`.
     """
-    header = json.dumps({"version": 3, **config})
+    header = json.dumps({"version": 4, **config})
     tensors = [(name, numbers(name, _detached(tensor))) for name, tensor in state_dict.items()]
     return _of(_nkn.Model.from_tensors(header, tensors))
 

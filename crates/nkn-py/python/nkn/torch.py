@@ -138,13 +138,15 @@ class Module(nn.Module):
             ends = torch.cat([ends.expand(h.shape[0], -1, -1), seen[:, targets], seen[:, sources]], 2)
         kernel = self._perceptron("kernel", ends)
         kernel = kernel.reshape(*kernel.shape[:-1], d, d)
-        exchange = None
+        rest = None
         if self._is_dissipative:
             back = kernel[..., _way_back(targets, sources), :, :]
             mean = (kernel + back) / 2
-            kernel = mean.abs() if d == 1 else _sector(mean)
             if d == 1 and seen is None:
-                exchange = (mean - back) * weights[:, None, None]
+                # Free, with |mean| in its place before h(x): the rest of that belongs to the reaction.
+                rest = (mean.abs() - kernel) * weights[:, None, None]
+            else:
+                kernel = mean.abs() if d == 1 else _sector(mean)
         kernel = kernel * weights[:, None, None]
 
         def integral(values: Tensor) -> Tensor:
@@ -156,10 +158,8 @@ class Module(nn.Module):
             reaction = self._perceptron("reaction", x).reshape(-1, d, d)
             if self._is_dissipative:
                 reaction = reaction**2 + _LEAST_REACTION if d == 1 else _sector(reaction)
-            if exchange is not None:
-                # w N h(y) = w N (h(y) - h(x)) + w N h(x).
-                kernel = kernel + exchange
-                reaction = reaction.index_add(0, targets, exchange, alpha=-1)
+            if rest is not None:
+                reaction = reaction.index_add(0, targets, rest)
             step = self._settings["time"] / depth
 
             def slope(h: Tensor) -> Tensor:

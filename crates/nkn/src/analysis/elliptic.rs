@@ -78,14 +78,16 @@ impl Elliptic {
         let tensors = model.parameters.tensors(&device, DType::F64);
         let (blocks, reaction) = kernel_blocks(&model.config, &tensors, &batch)?;
         let plan = &batch.kernel().ok_or_else(|| no_kernel(model.config.kind))?.plan;
-        let mut operator = Self::assemble(model, plan, &blocks, &reaction);
+        let mut operator = Self::assemble(model, plan, &blocks, &reaction, itself);
         if let Some(parts) = bounding_blocks(&model.config, &tensors, &batch)? {
             let measure = plan.measure().expect("a dissipative network's nodes have a measure");
             operator.weigh(measure);
-            let mut own = Self::assemble(model, plan, &parts.kernel, &parts.reaction);
+            // Of one feature a pair loses energy whatever the sign of its kernel.
+            let loss = if model.config.width == 1 { f64::abs } else { itself };
+            let mut own = Self::assemble(model, plan, &parts.kernel, &parts.reaction, loss);
             own.weigh(measure);
             let exchange = parts.exchange.map(|exchange| {
-                let mut exchange = Self::assemble(model, plan, &exchange, &[0.0]);
+                let mut exchange = Self::assemble(model, plan, &exchange, &[0.0], itself);
                 exchange.diagonal.fill(0.0);
                 exchange.weigh(measure);
                 exchange
@@ -103,10 +105,11 @@ impl Elliptic {
         let prefix = if model.config.kind == Kind::Nkn { String::new() } else { format!("nonlocal.{step}.") };
         let tensors = model.parameters.tensors(&Device::Cpu.burn(), DType::F64);
         let (plan, blocks, reaction) = pixel_blocks(&network, &tensors, &prefix, side)?;
-        Ok(Self::assemble(model, &plan, &blocks, &reaction))
+        Ok(Self::assemble(model, &plan, &blocks, &reaction, itself))
     }
 
-    fn assemble(model: &Model, plan: &Plan, blocks: &[f64], reaction: &[f64]) -> Self {
+    /// `loss` makes of a block what h(x) itself is multiplied with for it.
+    fn assemble(model: &Model, plan: &Plan, blocks: &[f64], reaction: &[f64], loss: fn(f64) -> f64) -> Self {
         let d = model.config.width;
         let size = d * d;
         let is_graph_kernel = model.config.kind == Kind::Gkn;
@@ -116,10 +119,9 @@ impl Elliptic {
         for (e, &(x, _, weight)) in edges.iter().enumerate() {
             let row = plan.rows.row(e, 0);
             for (k, block) in blocks[row * size..(row + 1) * size].iter().enumerate() {
-                let value = -weight * block;
-                scaled.push(value);
+                scaled.push(-weight * block);
                 if !is_graph_kernel {
-                    diagonal[x as usize * size + k] -= value;
+                    diagonal[x as usize * size + k] += weight * loss(*block);
                 }
             }
         }
@@ -227,6 +229,10 @@ impl LinearOperator for Elliptic {
         y.fill(0.0);
         self.multiply(x, y, true);
     }
+}
+
+fn itself(block: f64) -> f64 {
+    block
 }
 
 /// A scalar product, inlined so that it is compiled for the vectors of its caller.

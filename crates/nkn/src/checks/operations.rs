@@ -15,6 +15,7 @@ struct Squares {
 impl<const N: usize> Operation<N> for Squares {
     /// 2 i x_i.
     type Saved<T: Real> = Vec<Vec<T>>;
+    type Double = f64;
 
     fn shape(&self, inputs: [&[usize]; N]) -> Vec<usize> {
         inputs[0].to_vec()

@@ -4,7 +4,7 @@ use super::Convolution;
 use crate::linalg::gathered::{ByTwo, Sizes, Term};
 use crate::linalg::outer::{Pair, Triple, outer, outer_three};
 use crate::linalg::{Real, by_pieces, copied, sum_rows};
-use crate::operation::{Operation, Seen};
+use crate::operation::{InTests, Operation, Seen};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -150,6 +150,7 @@ impl Summation {
 
 impl<const N: usize> Operation<N> for Summation {
     type Saved<T: Real> = ();
+    type Double = InTests;
 
     fn shape(&self, inputs: [&[usize]; N]) -> Vec<usize> {
         let side = self.shape.side_out();

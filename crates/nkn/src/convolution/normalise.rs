@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::linalg::{Real, each_piece, sum_rows, vectorised};
-use crate::operation::{Operation, Seen, operate};
+use crate::operation::{InTests, Operation, Seen, operate};
 use burn::tensor::{Tensor, TensorData, activation::relu};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -177,6 +177,7 @@ fn line<T: Real>(statistics: &Statistics, parameters: &[T]) -> (Vec<T>, Vec<T>) 
 impl Operation<2> for RectifiedNormalisation {
     /// The statistics that were used.
     type Saved<T: Real> = Statistics;
+    type Double = InTests;
 
     fn forward<T: Real>(&self, [input, parameters]: [&[T]; 2], _: bool) -> (Vec<T>, Statistics) {
         let channels = parameters.len() / 2;

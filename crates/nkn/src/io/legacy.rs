@@ -43,8 +43,10 @@ pub fn upgrade_config(config: &mut Value) -> bool {
 /// What a header describes that cannot be said in today's words: with one feature, dissipative networks were others.
 pub fn lost_form(header: &Value, version: u64) -> Option<&'static str> {
     let network = &header["model"];
-    let is_lost = version < 3 && network["stability"] == "dissipative" && network["width"] == 1;
-    is_lost.then_some("has a dissipative network of one feature in the form that it had before format version 3")
+    let sees_fields = network["kernel_fields"].as_array().is_some_and(|fields| !fields.is_empty());
+    let is_other = version < if sees_fields { 3 } else { 4 };
+    let is_lost = is_other && network["stability"] == "dissipative" && network["width"] == 1;
+    is_lost.then_some("has a dissipative network of one feature in the form that it had before format version 4")
 }
 
 /// The header of a model file or a checkpoint of version 1. `defaults` are the `[train]` settings that images had without saying so.
@@ -117,6 +119,14 @@ pub fn merge(below: &mut Value, above: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dissipative_networks_of_one_feature_were_others() {
+        let network = |width: usize, sees: &[&str]| json!({ "model": { "stability": "dissipative", "width": width, "kernel_fields": sees } });
+        let is_lost = |header, version| lost_form(&header, version).is_some();
+        assert!(is_lost(network(1, &[]), 3) && is_lost(network(1, &["f"]), 2));
+        assert!(!is_lost(network(1, &[]), 4) && !is_lost(network(1, &["f"]), 3) && !is_lost(network(2, &[]), 2));
+    }
 
     #[test]
     fn an_image_configuration() {

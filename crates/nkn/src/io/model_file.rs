@@ -270,7 +270,7 @@ mod tests {
             ("\"width\":1", "\"width\":99999999999", "parameters"),
             ("\"kernel\":[5]", "\"kernel\":[4000000000]", "parameters"),
             ("\"kernel\":[5]", "\"kernel\":[6]", "shape"),
-            ("\"version\":3", "\"version\":7", "version 7"),
+            (&format!("\"version\":{VERSION}"), "\"version\":7", "version 7"),
             ("\"depth\":4", "\"depth\":0", "depth 0"),
             ("\"dim\":1", "\"dim\":9", "dim: 9"),
             ("\"kind\":\"nkn\"", "\"kind\":\"fno9\"", "unreadable"),
@@ -295,7 +295,7 @@ mod tests {
             own.config.stability = stability;
             own.save(&path).unwrap();
             let (header, _) = decode(&path, &fs::read(&path).unwrap(), "model file").unwrap();
-            let old = header.replace("\"version\":3", "\"version\":2");
+            let old = header.replace(&format!("\"version\":{VERSION}"), "\"version\":2");
             fs::write(&path, encode(&path, &parameter_pieces(&own.parameters, ""), old).unwrap()).unwrap();
             let read = Model::load(&path).map_err(|error| error.to_string());
             assert_eq!(read.is_ok(), readable, "{stability}");

@@ -15,7 +15,7 @@ use std::path::Path;
 const KEY: &str = "nkn";
 
 /// The version of the format; a reader takes this one and those before.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// A named tensor on its way into a file.
 pub struct Piece {

@@ -42,6 +42,7 @@ struct Perceptron(MlpShape);
 
 impl Operation<2> for Perceptron {
     type Saved<T: Real> = fused::Hidden<T>;
+    type Double = f64;
 
     fn shape(&self, [x, _]: [&[usize]; 2]) -> Vec<usize> {
         vec![x[0], self.0.outputs()]

@@ -6,7 +6,7 @@
 //! copy each state once per neighbour; here the sums stay in registers while the neighbours pass by.
 
 use super::Real;
-use super::tile::{Factors, accumulate, add_to, in_tiles, nothing, prefetch};
+use super::tile::{Factors, accumulate, add_to, fits, in_tiles, nothing, prefetch};
 use pulp::{Simd, WithSimd};
 
 /// Sizes of one product.
@@ -70,7 +70,7 @@ impl<T: Real> WithSimd for Gather<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        if !self.sizes.columns.is_multiple_of(T::lanes::<S>()) {
+        if !fits::<T, S>(self.sizes.columns) {
             return plain_gather(self.sizes, self.terms, self.states, self.blocks, self.result);
         }
         // A number of rows that the compiler knows makes every address a constant.

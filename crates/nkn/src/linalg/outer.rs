@@ -4,7 +4,7 @@
 
 use super::Real;
 use super::gathered::Sizes;
-use super::tile::{Factors, accumulate, add_to, in_tiles, nothing};
+use super::tile::{Factors, accumulate, add_to, fits, in_tiles, nothing};
 use pulp::{Simd, WithSimd};
 
 /// One product of a sum over outer products: where the two factors begin.
@@ -39,7 +39,7 @@ impl<T: Real> WithSimd for Outer<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { sizes, pairs, left, right, result } = self;
-        if sizes.columns % T::lanes::<S>() != 0 {
+        if !fits::<T, S>(sizes.columns) {
             return plain_outer(sizes, pairs, left, right, result);
         }
         if sizes.rows * sizes.columns <= 512 {

@@ -6,7 +6,7 @@
 //! is multiplied the next one is fetched, or the processor would wait for it most of the time.
 
 use super::Real;
-use super::tile::{Factors, accumulate, prefetch};
+use super::tile::{Factors, accumulate, fits, prefetch};
 use pulp::{Simd, WithSimd};
 
 /// States multiplied at a time: with four vectors each, 24 of the 32 registers of AVX-512 hold sums.
@@ -52,7 +52,7 @@ impl<T: Real> WithSimd for Small<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let d = self.d;
-        if !d.is_multiple_of(T::lanes::<S>()) {
+        if !fits::<T, S>(d) {
             return plain(d, self.product);
         }
         let Product { users, next, .. } = self.product;

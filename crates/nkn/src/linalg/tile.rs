@@ -61,6 +61,12 @@ pub(super) fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
+/// Whether rows of so many numbers go in tiles: whole vectors do. Where the processor has none a plain loop is as good, and is compiled in no time.
+#[inline(always)]
+pub(super) fn fits<T: Lanes, S: Simd>(columns: usize) -> bool {
+    T::lanes::<S>() > 1 && columns.is_multiple_of(T::lanes::<S>())
+}
+
 /// The factors of a tile: numbers of the left one, and V vectors of the right one.
 pub(super) struct Factors<'a, T, const V: usize> {
     pub(super) left: &'a [T],

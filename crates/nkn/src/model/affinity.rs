@@ -12,7 +12,7 @@ use crate::linalg::buffer::Buffer;
 use crate::linalg::gathered::{Sizes, Term, gather};
 use crate::linalg::outer::{Pair, outer};
 use crate::linalg::{Real, sum_rows, swap_leading, transposed_blocks, vectorised};
-use crate::operation::{Operation, Seen, operate};
+use crate::operation::{InTests, Operation, Seen, operate};
 use burn::tensor::{Tensor, activation::softmax};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -297,6 +297,7 @@ impl NonlocalSteps {
 
 impl Operation<3> for NonlocalSteps {
     type Saved<T: Real> = ();
+    type Double = InTests;
 
     fn forward<T: Real>(&self, inputs: [&[T]; 3], _: bool) -> (Vec<T>, ()) {
         let (d, nodes) = (self.d, self.nodes);

@@ -343,6 +343,11 @@ impl ModelConfig {
         self.stability == Guarantee::Dissipative
     }
 
+    /// Whether it is dissipative with a free kernel: of one feature, where the kernel does not see fields.
+    pub(crate) fn has_signed_kernel(&self) -> bool {
+        self.is_dissipative() && self.width == 1 && self.kernel_fields.is_empty()
+    }
+
     /// Whether the network has a learned kernel.
     pub fn uses_kernel(&self) -> bool {
         matches!(self.kind, Kind::Nkn | Kind::Gkn) || self.block == Block::Nkn

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::linalg::{Real, each_piece, mask, relu as relu_in_place, swap_leading, vectorised};
-use crate::operation::{Operation, Seen, operate};
+use crate::operation::{InTests, Operation, Seen, operate};
 use burn::tensor::Tensor;
 use burn::tensor::activation::{relu, tanh};
 use rayon::prelude::*;
@@ -56,6 +56,7 @@ const PIECE: usize = 1 << 13;
 
 impl Operation<1> for Activate {
     type Saved<T: Real> = ();
+    type Double = InTests;
 
     fn forward<T: Real>(&self, [state]: [&[T]; 1], _: bool) -> (Vec<T>, ()) {
         let result = each_piece(state.len(), PIECE, |index, result| {
@@ -131,6 +132,7 @@ fn lift_node_gradients<T: Real>(gradient: &[T], images: &[T], columns: &mut [T],
 
 impl Operation<3> for Lift {
     type Saved<T: Real> = ();
+    type Double = InTests;
 
     fn shape(&self, _: [&[usize]; 3]) -> Vec<usize> {
         vec![self.nodes, self.samples, self.d]
@@ -191,6 +193,7 @@ struct Flatten {
 
 impl Operation<1> for Flatten {
     type Saved<T: Real> = ();
+    type Double = InTests;
 
     fn shape(&self, _: [&[usize]; 1]) -> Vec<usize> {
         vec![self.samples, self.nodes * self.channels]

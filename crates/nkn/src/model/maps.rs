@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::field::images::Resampling;
 use crate::linalg::{Real, each_piece, vectorised};
-use crate::operation::{Operation, Seen, operate};
+use crate::operation::{InTests, Operation, Seen, operate};
 use burn::tensor::{Tensor, TensorData};
 use std::sync::Arc;
 
@@ -140,6 +140,7 @@ fn multiply<T: Real>(rows: &[Mixture], input: &[T], length: usize) -> Vec<T> {
 
 impl Operation<1> for PixelMap {
     type Saved<T: Real> = ();
+    type Double = InTests;
 
     fn shape(&self, [input]: [&[usize]; 1]) -> Vec<usize> {
         vec![self.forward.len(), input[1], input[2]]

@@ -3,6 +3,7 @@
 use super::config::{Kind, ModelConfig};
 use super::fno::head_shape;
 use super::image::Network;
+use super::nkn::LEAST_REACTION;
 use super::space::Space;
 use crate::error::ensure;
 use crate::kernel::{MlpShape, init_linear};
@@ -221,8 +222,14 @@ fn initial(group: &Group, config: &ModelConfig, dim: usize, seed: Seed) -> Resul
     let is_dissipative = config.is_dissipative();
     let inputs = dim + config.columns(&config.fields);
     Ok(match group.name.as_str() {
-        "kernel" if is_dissipative => away_from_zero(kernel_shape(config, dim)?.init(seed), d),
+        "kernel" if is_dissipative && !config.has_signed_kernel() => {
+            away_from_zero(kernel_shape(config, dim)?.init(seed), d)
+        }
         "kernel" => kernel_shape(config, dim)?.init(seed),
+        "reaction" if is_dissipative && d == 1 => {
+            let last_layer = config.reaction.last().copied().unwrap_or(dim) + 1;
+            forgetting(reaction_shape(config, dim)?.init(seed), last_layer, config.time)
+        }
         "reaction" if is_dissipative => away_from_zero(reaction_shape(config, dim)?.init(seed), d),
         "reaction" => reaction_shape(config, dim)?.init(seed),
         "lift" if is_dissipative => without_coordinates(init_linear(inputs, d, seed), inputs, dim),
@@ -243,8 +250,7 @@ fn initial(group: &Group, config: &ModelConfig, dim: usize, seed: Seed) -> Resul
 }
 
 /// A lift that begins with the fields alone. A kernel that is not symmetric can take out again what coordinates and bias
-/// put into every state, whatever the fields are: adding a(x) to k(x, y) changes little else. A symmetric one cannot, and
-/// with one feature the training does not get rid of it (1D Poisson: the error of depth 1 is twice as large).
+/// put into every state, whatever the fields are: adding a(x) to k(x, y) changes little else. A symmetric one cannot.
 fn without_coordinates(mut lift: Vec<f32>, inputs: usize, dim: usize) -> Vec<f32> {
     let weights = lift.len() / (inputs + 1) * inputs;
     lift[..weights].chunks_exact_mut(inputs).for_each(|row| row[..dim].fill(0.0));
@@ -257,6 +263,18 @@ fn without_coordinates(mut lift: Vec<f32>, inputs: usize, dim: usize) -> Vec<f32
 fn away_from_zero(mut perceptron: Vec<f32>, d: usize) -> Vec<f32> {
     let biases = perceptron.len() - d * d;
     perceptron[biases..].iter_mut().step_by(d + 1).for_each(|bias| *bias += 0.5);
+    perceptron
+}
+
+/// A reaction of one feature with T S² = 1 at every node: one layer of it takes away h itself, so that only what the kernel
+/// makes of it is projected. Otherwise h, which begins larger than the outputs are (`task/start.rs`), would be the error
+/// of the first steps, and they would take lift or projection through zero: with the wrong sign of the two a network
+/// of several layers would have to be the root of a negative operator.
+fn forgetting(mut perceptron: Vec<f32>, last_layer: usize, time: f64) -> Vec<f32> {
+    let begin = perceptron.len() - last_layer;
+    perceptron[begin..].fill(0.0);
+    let root = (1.0 / time - LEAST_REACTION).max(LEAST_REACTION).sqrt();
+    perceptron[begin + last_layer - 1] = root as f32;
     perceptron
 }
 

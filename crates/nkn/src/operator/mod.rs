@@ -82,6 +82,7 @@ struct Evolution(Arc<Plan>);
 
 impl Operation<5> for Evolution {
     type Saved<T: Real> = fused::Saved<T>;
+    type Double = f64;
 
     fn forward<T: Real>(&self, inputs: [&[T]; 5], keep: bool) -> (Vec<T>, fused::Saved<T>) {
         fused::forward(&self.0, fused::Inputs::new(inputs), keep)

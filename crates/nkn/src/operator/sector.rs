@@ -138,6 +138,7 @@ impl<T: Real> Scratch<T> {
 
 impl Operation<1> for Sector {
     type Saved<T: Real> = ();
+    type Double = f64;
 
     fn shape(&self, [numbers]: [&[usize]; 1]) -> Vec<usize> {
         vec![self.pairs.as_ref().map_or(numbers[0], |pairs| pairs.of().len()), numbers[1]]

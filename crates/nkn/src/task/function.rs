@@ -1,6 +1,6 @@
 //! Learning a function from a function: the loss is the relative L2 error in physical units, or the mean square.
 
-use super::start::{scale_lift, turn_projection};
+use super::start::{balance, scale_lift};
 use crate::device::Device;
 use crate::domain::Domain;
 use crate::engine::Engine;
@@ -274,7 +274,7 @@ impl Task for FunctionTask<'_> {
         let mut parameters = self.setup.random(rung, depth)?;
         scale_lift(&mut parameters, &self.setup, &self.train)?;
         if self.setup.model.is_dissipative() && self.setup.model.width == 1 {
-            turn_projection(&mut parameters, &self.setup, &self.train)?;
+            balance(&mut parameters, &self.setup, &self.train)?;
         }
         Ok(parameters)
     }

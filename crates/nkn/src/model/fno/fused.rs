@@ -163,6 +163,7 @@ pub(super) struct FusedLayer(pub Arc<Layer>);
 impl Operation<3> for FusedLayer {
     /// The spectrum of the state.
     type Saved<T: Real> = Buffer<T>;
+    type Double = f64;
 
     fn forward<T: Real>(&self, [state, weights, pointwise]: [&[T]; 3], _: bool) -> (Vec<T>, Buffer<T>) {
         let layer = &self.0;

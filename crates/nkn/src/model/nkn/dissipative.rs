@@ -19,20 +19,21 @@
 //! `analysis/certificate.rs`. |D*(1 + Ω)|² is the largest eigenvalue of D*(1 + Ω)(1 + Ω)ᵀD, which is E with the blocks
 //! L (1 + Ω)(1 + Ω)ᵀLᵀ; the sums of its rows bound it. ∎
 //!
-//! **One feature.** For d = 1 there is no Ω, and K would be symmetric: too little, a network of two layers would have to
-//! be a symmetric square root of what it learns. There
+//! **One feature.** For d = 1 there is no Ω, and K would be symmetric and positive: too little, a network of two layers
+//! would have to be a positive root of what it learns. There the kernel is the paper's, free, and only what h(x) loses
+//! is another:
 //!
-//! E h(x) = sum_y w(x, y) (K(x, y) (h(x) - h(y)) - N(x, y) h(y)) + S(x)² h(x),
+//! E h(x) = sum_y w(x, y) (|s(x, y)| h(x) - k(x, y) h(y)) + S(x)² h(x),
 //!
-//! K = |k(x, y) + k(y, x)| / 2,   N = (k(x, y) - k(y, x)) / 2,   S(x)² = r(x)² + 1/100.
+//! s = (k(x, y) + k(y, x)) / 2,   N = k - s = (k(x, y) - k(y, x)) / 2,   S(x)² = r(x)² + 1/100.
 //!
-//! N(x, y) = -N(y, x) moves energy from node to node and takes none out: written as S(x) A(x, y) S(y) it is an Ω between
-//! the values S h(x) of D h, so the proof stays word by word, and (1 + Ω)(1 + Ω)ᵀ = 1 + ΩΩᵀ adds (A S)*A S to the operator
-//! of the certificate. Explicit Euler amplifies what N does to a state from which nothing takes energy out, which is why
-//! S is never zero: the hundredth, which costs a state one percent in T = 1, is what every certificate can rely on. K is
-//! |s|, not the square that L (1 + Ω) Lᵀ would be: a kernel that goes to zero at a boundary need not have a root there.
-//! Where the kernel sees fields N is left out, because what it adds to the reaction would be another number for each
-//! sample.
+//! D h has √|s| (h(x) - σ h(y)) for a pair, with σ the sign of s: where s is positive, neighbours are drawn together,
+//! where it is negative, to opposite values, and both take energy out. N(x, y) = -N(y, x) moves energy from node to node
+//! and takes none out: written as S(x) A(x, y) S(y) it is an Ω between the values S h(x) of D h, so the proof stays word
+//! by word, and (1 + Ω)(1 + Ω)ᵀ = 1 + ΩΩᵀ adds (A S)*A S to the operator of the certificate. Explicit Euler amplifies
+//! what N does to a state from which nothing takes energy out, which is why S is never zero: the hundredth, which costs a
+//! state one percent in T = 1, is what every certificate can rely on. Where the kernel sees fields it is K = |s| alone,
+//! because what the rest adds to the reaction would be another number for each sample.
 //!
 //! Du, Gunzburger, Lehoucq and Zhou (SIAM Review 54, 2012) have the nonlocal calculus behind D; E. Haber and L. Ruthotto,
 //! *Stable architectures for deep neural networks* (Inverse Problems 34, 2018), the idea for layers on vectors.
@@ -48,7 +49,7 @@ pub const LEAST_REACTION: f64 = 0.01;
 
 /// What the certificate is made of.
 pub struct Bounding<T> {
-    /// L (1 + Ω)(1 + Ω)ᵀLᵀ of every kernel row.
+    /// L (1 + Ω)(1 + Ω)ᵀLᵀ of every kernel row; of one feature s, which takes out |s|.
     pub kernel: T,
     /// The same at every node.
     pub reaction: T,
@@ -69,12 +70,13 @@ impl Equation {
         let last_layer =
             Tensor::from_data(TensorData::new(Vec::<f64>::new(), [0]), (&self.source.device(), self.source.dtype()));
         let (features, reaction) = if plan.width == 1 {
-            match self.of_one_feature(pairs, plan) {
-                // w K (h(x) - h(y)) - w N h(y) = w (K + N) (h(x) - h(y)) - w N h(x).
-                Bounding { kernel, reaction, exchange: Some(exchange) } => {
-                    (kernel + exchange.clone(), reaction - over_neighbours(exchange, plan))
-                }
-                Bounding { kernel, reaction, .. } => (kernel, reaction),
+            let Bounding { kernel, reaction, exchange } = self.of_one_feature(pairs, plan);
+            if exchange.is_some() {
+                // w (|s| h(x) - k h(y)) = w k (h(x) - h(y)) + w (|s| - k) h(x).
+                let rest = over_neighbours(kernel.abs() - self.features.clone(), plan);
+                (self.features, reaction + rest)
+            } else {
+                (kernel, reaction)
             }
         } else {
             let (kernel, reaction) = self.dissipative_numbers(pairs);
@@ -100,11 +102,15 @@ impl Equation {
         (kernel, self.reaction.clone())
     }
 
-    /// K, S² and N, of which the form itself is made too; the features are the numbers k already.
+    /// s, S² and N, of which the form itself is made too; the features are the numbers k already. Without N, |s|.
     fn of_one_feature(&self, pairs: &Pairs, plan: &Plan) -> Bounding<Tensor<2>> {
         let mean = pairs.spread(pairs.means(self.features.clone()));
-        let exchange = plan.rows.is_shared().then(|| self.features.clone() - mean.clone());
         let reaction = self.reaction.clone() * self.reaction.clone() + LEAST_REACTION;
-        Bounding { kernel: mean.abs(), reaction, exchange }
+        if plan.rows.is_shared() {
+            let exchange = self.features.clone() - mean.clone();
+            Bounding { kernel: mean, reaction, exchange: Some(exchange) }
+        } else {
+            Bounding { kernel: mean.abs(), reaction, exchange: None }
+        }
     }
 }

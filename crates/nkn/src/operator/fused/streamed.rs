@@ -48,6 +48,7 @@ fn groups(plan: &Plan) -> Vec<Range<usize>> {
 
 impl Operation<5> for Streamed {
     type Saved<T: Real> = ();
+    type Double = f64;
 
     fn forward<T: Real>(&self, [initial, kernel, seen, reaction, source]: [&[T]; 5], _: bool) -> (Vec<T>, ()) {
         let plan = &*self.plan;

@@ -9,7 +9,7 @@ use super::links::{Link, Links};
 use crate::linalg::gathered::{Sizes, Term, gather};
 use crate::linalg::outer::{Pair, outer};
 use crate::linalg::{Real, by_pieces, transposed_blocks, vectorised};
-use crate::operation::{Operation, Seen, operate};
+use crate::operation::{InTests, Operation, Seen, operate};
 use crate::operator::Equation;
 use burn::tensor::Tensor;
 use rayon::prelude::*;
@@ -128,6 +128,7 @@ impl LastLayer {
 
 impl Operation<4> for LastLayer {
     type Saved<T: Real> = ();
+    type Double = InTests;
 
     fn shape(&self, [responses, ..]: [&[usize]; 4]) -> Vec<usize> {
         vec![self.0.to.rows(), 1, responses[2]]

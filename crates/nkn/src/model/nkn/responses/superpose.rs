@@ -5,7 +5,7 @@ use super::table::ResponseTable;
 use crate::linalg::gathered::{Sizes, Term, gather};
 use crate::linalg::outer::{Pair, outer};
 use crate::linalg::{Real, by_pieces};
-use crate::operation::{Operation, Seen, operate};
+use crate::operation::{InTests, Operation, Seen, operate};
 use burn::tensor::Tensor;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -56,6 +56,7 @@ impl Superpose {
 
 impl Operation<2> for Superpose {
     type Saved<T: Real> = ();
+    type Double = InTests;
 
     fn shape(&self, [responses, _]: [&[usize]; 2]) -> Vec<usize> {
         vec![self.table.nodes(), self.samples, responses[2]]
