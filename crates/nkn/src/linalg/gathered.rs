@@ -6,7 +6,7 @@
 //! copy each state once per neighbour; here the sums stay in registers while the neighbours pass by.
 
 use super::Real;
-use super::tile::{Factors, accumulate, add_to, fits, in_tiles, nothing, prefetch};
+use super::tile::{Factors, accumulate, add_to, fits, in_tiles, nothing, prefetch, stays_in_registers};
 use pulp::{Simd, WithSimd};
 
 /// Sizes of one product.
@@ -87,7 +87,7 @@ impl<T: Real> Gather<'_, T> {
     #[inline(always)]
     fn by_samples<S: Simd, const ROWS: usize>(mut self, simd: S) {
         let (samples, vectors) = (self.sizes.samples, self.sizes.columns / T::lanes::<S>());
-        in_tiles!(samples, vectors, wide [12 8 4 2 1], narrow [24 16 8 4 2 1], |U, V, first, column| {
+        in_tiles!(T::Vector<S>, samples, vectors, wide [12 8 6 4 2 1], narrow [24 16 12 8 4 2 1], |U, V, first, column| {
             self.tile::<S, ROWS, U, V>(simd, first, column * T::lanes::<S>())
         });
     }
@@ -152,12 +152,16 @@ impl<T: Real> WithSimd for GatherTwo<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) -> bool {
         // One vector of columns, and as many registers as AVX-512 has: elsewhere one node at a time is as good.
-        let lanes = T::lanes::<S>();
-        if self.sizes.columns != lanes || self.sizes.rows != Self::ROWS || lanes < 16 {
+        if const { size_of::<T::Vector<S>>() < 16 * size_of::<T>() } {
+            return false;
+        }
+        if self.sizes.columns != T::lanes::<S>() || self.sizes.rows != Self::ROWS {
             return false;
         }
         let samples = self.sizes.samples;
-        in_tiles!(samples, 1, wide [], narrow [12 8 4 1], |U, _V, first, _column| self.tile::<S, U>(simd, first));
+        in_tiles!(T::Vector<S>, samples, 1, wide [], narrow [12 8 4 1], |U, _V, first, _column| {
+            self.tile::<S, U>(simd, first)
+        });
         true
     }
 }

@@ -4,7 +4,7 @@
 
 use super::Real;
 use super::gathered::Sizes;
-use super::tile::{Factors, accumulate, add_to, fits, in_tiles, nothing};
+use super::tile::{Factors, accumulate, add_to, fits, in_tiles, nothing, stays_in_registers};
 use pulp::{Simd, WithSimd};
 
 /// One product of a sum over outer products: where the two factors begin.
@@ -70,7 +70,7 @@ impl<T: Real> Outer<'_, T> {
     #[inline(always)]
     fn by_rows<S: Simd, const ROWS: usize, const COLUMNS: usize>(mut self, simd: S) {
         let (rows, vectors) = (self.sizes.rows, self.sizes.columns / T::lanes::<S>());
-        in_tiles!(rows, vectors, wide [8 4 2 1], narrow [16 8 4 2 1], |R, V, row, column| {
+        in_tiles!(T::Vector<S>, rows, vectors, wide [8 6 4 2 1], narrow [16 12 8 4 2 1], |R, V, row, column| {
             self.tile::<S, ROWS, COLUMNS, R, V>(simd, row, column * T::lanes::<S>())
         });
     }
@@ -116,7 +116,7 @@ impl<T: Real> WithSimd for OuterThree<'_, T> {
     type Output = bool;
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> bool {
-        if T::lanes::<S>() != 16 {
+        if const { size_of::<T::Vector<S>>() < 16 * size_of::<T>() } {
             return false;
         }
         let Self { samples, triples, left, right, result } = self;

@@ -6,13 +6,11 @@
 //! is multiplied the next one is fetched, or the processor would wait for it most of the time.
 
 use super::Real;
-use super::tile::{Factors, accumulate, fits, prefetch};
+use super::tile::{Factors, accumulate, fits, prefetch, stays_in_registers};
 use pulp::{Simd, WithSimd};
 
-/// States multiplied at a time: with four vectors each, 24 of the 32 registers of AVX-512 hold sums.
+/// States multiplied at a time: with four vectors each, 24 of the 32 registers of AVX-512 hold sums, with two 12 of AVX2's 16.
 const STATES: usize = 6;
-/// Vectors of a state at a time.
-const VECTORS: usize = 4;
 
 /// The product of a block with the states of some samples.
 pub struct Product<'a, T> {
@@ -103,9 +101,15 @@ impl<T: Real> Small<'_, T> {
     fn columns<S: Simd, const U: usize>(&mut self, simd: S, users: &[u32], mut next: &[T]) {
         let vectors = self.d / T::lanes::<S>();
         let mut first = 0;
-        while first + VECTORS <= vectors {
-            self.tile::<S, U, VECTORS>(simd, users, first, std::mem::take(&mut next));
-            first += VECTORS;
+        if const { stays_in_registers::<T::Vector<S>>(STATES, 4) } {
+            while first + 4 <= vectors {
+                self.tile::<S, U, 4>(simd, users, first, std::mem::take(&mut next));
+                first += 4;
+            }
+        }
+        while first + 2 <= vectors {
+            self.tile::<S, U, 2>(simd, users, first, std::mem::take(&mut next));
+            first += 2;
         }
         while first < vectors {
             self.tile::<S, U, 1>(simd, users, first, std::mem::take(&mut next));

@@ -124,17 +124,25 @@ pub(super) fn add_to<T: Lanes, S: Simd, const V: usize>(simd: S, sums: [T::Vecto
     }
 }
 
+/// Whether the sums of a tile stay in registers, with the vectors of a row and one factor: AVX2, whose vectors have 32 bytes, has 16 of them,
+/// AVX-512 and NEON have 32. A sum that does not is written to memory and read again with every product.
+pub(super) const fn stays_in_registers<V>(height: usize, width: usize) -> bool {
+    let registers = if size_of::<V>() == 32 { 16 } else { 32 };
+    height * width + width < registers
+}
+
 /// Runs through a matrix of rows x vectors in tiles: two vectors wide where that comes out even, else one, and as high as the rows that are left
-/// allow. The heights are constants in the body, largest first and 1 last, because a sum in a register needs a number that the compiler knows.
+/// and the registers for such vectors allow. The heights are constants in the body, largest first and 1 last, because a sum in a register needs a
+/// number that the compiler knows.
 macro_rules! in_tiles {
     (
-        $rows:expr, $vectors:expr, wide [$($wide:literal)*], narrow [$($narrow:literal)*],
+        $vector:ty, $rows:expr, $vectors:expr, wide [$($wide:literal)*], narrow [$($narrow:literal)*],
         |$height:ident, $width:ident, $row:ident, $column:ident| $body:expr
     ) => {{
         let mut $row = 0;
         while $row < $rows {
             let left = $rows - $row;
-            $(if $vectors % 2 == 0 && left >= $wide {
+            $(if const { stays_in_registers::<$vector>($wide, 2) } && $vectors % 2 == 0 && left >= $wide {
                 const $height: usize = $wide;
                 const $width: usize = 2;
                 for $column in (0..$vectors).step_by($width) {
@@ -143,7 +151,7 @@ macro_rules! in_tiles {
                 $row += $height;
                 continue;
             })*
-            $(if left >= $narrow {
+            $(if const { stays_in_registers::<$vector>($narrow, 1) } && left >= $narrow {
                 const $height: usize = $narrow;
                 const $width: usize = 1;
                 for $column in 0..$vectors {
