@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 const LIBRARY: &[&str] = &[
     "error",
     "seed",
+    "parallel",
     "linalg",
     "engine",
     "device",

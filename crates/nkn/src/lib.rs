@@ -40,6 +40,7 @@ mod linalg;
 pub mod model;
 mod operation;
 mod operator;
+mod parallel;
 pub mod problem;
 pub mod run;
 pub mod seed;

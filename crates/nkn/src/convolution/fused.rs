@@ -5,7 +5,7 @@ use crate::linalg::gathered::{ByTwo, Sizes, Term};
 use crate::linalg::outer::{Pair, Triple, outer, outer_three};
 use crate::linalg::{Real, by_pieces, copied, sum_rows};
 use crate::operation::{InTests, Operation, Seen};
-use rayon::prelude::*;
+use crate::parallel::Parallel;
 use std::ops::Range;
 
 /// A convolution as sums of blocks times states. Inputs: state, weight, then bias and residual where there are any.
@@ -46,7 +46,7 @@ fn users(shape: &Convolution, y: usize) -> impl DoubleEndedIterator<Item = (usiz
 
 fn bias_gradient<T: Real>(gradient: &[T], outputs: usize) -> Vec<T> {
     const ROWS: usize = 4096;
-    let parts: Vec<Vec<T>> = gradient.par_chunks(ROWS * outputs).map(|rows| sum_rows(rows, outputs)).collect();
+    let parts: Vec<Vec<T>> = gradient.chunks(ROWS * outputs).parallel().map(|rows| sum_rows(rows, outputs));
     sum_rows(&parts.concat(), outputs)
 }
 
@@ -135,7 +135,7 @@ impl Summation {
             }
             blocks
         };
-        let parts: Vec<Vec<T>> = starts.par_iter().map(of_rows).collect();
+        let parts: Vec<Vec<T>> = starts.iter().parallel().map(of_rows);
         let mut result = vec![T::ZERO; taps_in_all * size];
         for part in parts {
             for (place, value) in part.into_iter().enumerate() {

@@ -3,8 +3,8 @@
 use crate::engine::Engine;
 use crate::linalg::{Real, each_piece, sum_rows, vectorised};
 use crate::operation::{InTests, Operation, Seen, operate};
+use crate::parallel::Parallel;
 use burn::tensor::{Tensor, TensorData, activation::relu};
-use rayon::prelude::*;
 use std::sync::{Arc, Mutex};
 
 /// Added to the variance.
@@ -147,7 +147,7 @@ fn statistics<T: Real>(input: &[T], channels: usize) -> Statistics {
         vectorised!(piece_statistics(rows, &mut mean, &mut squares));
         ((rows.len() / channels) as f64, doubles(&mean), doubles(&squares))
     };
-    let parts: Vec<(f64, Vec<f64>, Vec<f64>)> = input.par_chunks(PIECE * channels).map(of_piece).collect();
+    let parts: Vec<(f64, Vec<f64>, Vec<f64>)> = input.chunks(PIECE * channels).parallel().map(of_piece);
     let mut mean = vec![0.0; channels];
     for (number, part, _) in &parts {
         mean.iter_mut().zip(part).for_each(|(m, p)| *m += number * p / count as f64);
@@ -214,7 +214,7 @@ impl Operation<2> for RectifiedNormalisation {
             vectorised!(gradient_sums(rows(index), &mean, shift, product));
             doubles(&sums)
         };
-        let parts: Vec<Vec<f64>> = (0..count.div_ceil(PIECE)).into_par_iter().map(of_piece).collect();
+        let parts: Vec<Vec<f64>> = (0..count.div_ceil(PIECE)).parallel().map(of_piece);
         let sums = sum_rows(&parts.concat(), 2 * channels);
         let (shift, product) = sums.split_at(channels);
         let deviation = deviations(&used);

@@ -9,8 +9,8 @@ use super::{
     scattered::connect_points,
 };
 use crate::error::ensure;
+use crate::parallel::Parallel;
 use crate::{Error, Result};
-use rayon::prelude::*;
 
 /// The neighbours of every node in compressed rows: row x has the sources y of the integral at x, ascending, with
 /// their weights. A node is its own neighbour.
@@ -31,8 +31,7 @@ impl Neighbourhood {
         let mut result = Self::empty();
         for start in (0..nodes).step_by(ROWS) {
             let range = start..nodes.min(start + ROWS);
-            let rows: Vec<_> = range.into_par_iter().map(&row).collect();
-            rows.into_iter().for_each(|row| result.push(row));
+            range.parallel().map(&row).into_iter().for_each(|row| result.push(row));
         }
         result
     }

@@ -1,7 +1,7 @@
 //! How a ball is divided among the cells of a grid, in closed form.
 
 use super::lattice::{Images, Lattice};
-use rayon::prelude::*;
+use crate::parallel::Parallel;
 use std::{array::from_fn, f64::consts::FRAC_PI_2, f64::consts::PI};
 
 /// A cell with a smaller share of the ball than this is not a neighbour: it is rounding.
@@ -107,19 +107,20 @@ impl<'a> OverlapTable<'a> {
         });
         let counts = [reaches[0].len(), reaches[1].len(), reaches[2].len()];
         let measures = (0..counts.iter().product())
-            .into_par_iter()
-            .flat_map_iter(|index: usize| {
+            .parallel()
+            .map(|index: usize| -> Vec<f64> {
                 let kind = [index / (counts[1] * counts[2]), index / counts[2] % counts[1], index % counts[2]];
                 let reach: [[usize; 2]; 3] = from_fn(|axis| reaches[axis][kind[axis]]);
-                offsets.iter().map(move |offset| {
+                let measure = |offset: &[isize; 3]| {
                     let sides: [[f64; 2]; 3] = from_fn(|axis| {
                         let cell = lattice.cell(axis, offset[axis], reach[axis]);
                         cell.map(|end| end / radius)
                     });
                     ball_box_measure(&sides[3 - lattice.dim..])
-                })
+                };
+                offsets.iter().map(measure).collect()
             })
-            .collect();
+            .concat();
         Self { lattice, offsets, kinds, counts, measures }
     }
 

@@ -15,8 +15,8 @@ use super::{
     search::{Search, Seen},
     voronoi::Voronoi,
 };
+use crate::parallel::Parallel;
 use crate::{Error, Result};
-use rayon::prelude::*;
 
 /// Scattered points and what is known of them.
 #[derive(Clone, Copy, Debug)]
@@ -185,7 +185,7 @@ fn shares(cells: &Voronoi, radii: &[f64], weights: Option<&[f64]>) -> Neighbourh
         };
         search.reaching(source, reach, radii, &widest).iter().map(part).collect()
     };
-    let parts: Vec<_> = (0..nodes).into_par_iter().map(parts).collect();
+    let parts = (0..nodes).parallel().map(parts);
     let mut rows: Vec<Vec<(u32, f64)>> = vec![Vec::new(); nodes];
     for (source, parts) in (0..).zip(parts) {
         for (target, part) in parts {

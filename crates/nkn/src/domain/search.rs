@@ -4,7 +4,7 @@
 //! numbers, so that the answers do not depend on the shape of the tree.
 
 use super::{Enclosure, extent::Ball};
-use rayon::prelude::*;
+use crate::parallel::Parallel;
 use std::{array::from_fn, collections::BinaryHeap};
 
 /// A branch with at most this many points is not divided further.
@@ -143,7 +143,7 @@ impl Search {
     /// radius of a point without others is infinite.
     pub(super) fn radii(&self, count: usize) -> Vec<f64> {
         let radius = |node| self.nearest(node, count).last().map_or(f64::INFINITY, |seen| seen.square.sqrt());
-        (0..self.len()).into_par_iter().map(radius).collect()
+        (0..self.len()).parallel().map(radius)
     }
 
     fn nearest_by(&self, node: usize, count: usize, once: bool) -> Vec<Seen> {

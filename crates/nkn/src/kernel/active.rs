@@ -2,10 +2,7 @@
 
 use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, Real, vectorised};
-use rayon::prelude::*;
-
-/// Rows that one thread copies at least.
-const ROWS: usize = 128;
+use crate::parallel::Parallel;
 
 /// Columns with an entry that is not zero, ascending.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,7 +105,7 @@ impl Active {
     /// The rows of a matrix (width x `columns`) that belong to active units.
     pub fn rows_of<T: Real>(&self, matrix: &[T], columns: usize) -> Buffer<T> {
         let mut result = Buffer::any(self.len() * columns);
-        result.par_chunks_mut(columns).with_min_len(ROWS).zip(&self.columns).for_each(|(to, &row)| {
+        result.chunks_mut(columns).zip(&self.columns).parallel().for_each(|(to, &row)| {
             to.copy_from_slice(&matrix[row as usize * columns..(row as usize + 1) * columns]);
         });
         result
@@ -117,8 +114,9 @@ impl Active {
     /// The part of a matrix (… x `columns`) with active rows and the other's active columns.
     pub fn block_of<T: Real>(&self, other: &Self, matrix: &[T], columns: usize) -> Buffer<T> {
         let mut result = Buffer::any(self.len() * other.len());
-        let rows = result.par_chunks_mut(other.len().max(1)).with_min_len(ROWS).zip(&self.columns);
-        rows.for_each(|(to, &row)| other.pick(&matrix[row as usize * columns..(row as usize + 1) * columns], to));
+        let rows = result.chunks_mut(other.len().max(1)).zip(&self.columns);
+        rows.parallel()
+            .for_each(|(to, &row)| other.pick(&matrix[row as usize * columns..(row as usize + 1) * columns], to));
         result
     }
 
@@ -148,8 +146,8 @@ impl Active {
             .enumerate()
             .filter_map(|(index, row)| wanted.next_if(|&&column| column as usize == index).map(|_| row))
             .collect();
-        let rows = values.par_chunks(other.len().max(1)).zip(own).with_min_len(ROWS);
-        rows.for_each(|(row, sum)| other.add_to(row, sum));
+        let rows = values.chunks(other.len().max(1)).zip(own);
+        rows.parallel().for_each(|(row, sum)| other.add_to(row, sum));
     }
 }
 

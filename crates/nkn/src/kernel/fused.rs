@@ -11,7 +11,7 @@ use super::mlp::{LayerSpan, MlpShape};
 use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_parallel, mask, sum_rows, transpose, vectorised};
 use crate::operation::Seen;
-use rayon::prelude::*;
+use crate::parallel::Parallel;
 use std::ops::Range;
 
 /// Rows of a block: large enough that packing the weights does not show, small enough that the block's activations
@@ -47,10 +47,8 @@ pub fn forward<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T], keep: bool)
     let transposed: Vec<Vec<T>> = layers.iter().map(|layer| transposed_weight(layer, parameters)).collect();
     let product = product((x.len() / shape.inputs()).div_ceil(block));
     let mut output = vec![T::ZERO; x.len() / shape.inputs() * shape.outputs()];
-    let blocks = output
-        .par_chunks_mut(block * shape.outputs())
-        .zip(x.par_chunks(block * shape.inputs()))
-        .map(|(output, x)| {
+    let blocks = output.chunks_mut(block * shape.outputs()).zip(x.chunks(block * shape.inputs())).parallel().map(
+        |(output, x)| {
             let rows = x.len() / shape.inputs();
             let mut hidden: Vec<Compact<T>> = Vec::with_capacity(layers.len() - 1);
             for (index, layer) in layers.iter().enumerate() {
@@ -75,8 +73,8 @@ pub fn forward<T: Real>(shape: &MlpShape, x: &[T], parameters: &[T], keep: bool)
                 }
             }
             if keep { hidden } else { Vec::new() }
-        })
-        .collect();
+        },
+    );
     (output, blocks)
 }
 
@@ -93,30 +91,26 @@ pub fn backward<T: Real>(shape: &MlpShape, seen: Seen<T, Hidden<T>, 2>) -> [Opti
     } else {
         (0..rows.div_ceil(lane_rows)).map(|_| Default::default()).collect()
     };
-    let sums: Vec<Vec<T>> = x_pieces
-        .par_iter_mut()
-        .enumerate()
-        .map(|(lane, x_gradient)| {
-            let mut sum = vec![T::ZERO; parameters.len()];
-            let range = lane * lane_rows..rows.min((lane + 1) * lane_rows);
-            for start in range.clone().step_by(block) {
-                let here = start..range.end.min(start + block);
-                let piece = Block {
-                    shape,
-                    layers: &layers,
-                    x: &x[span(&here, shape.inputs())],
-                    parameters,
-                    hidden: &hidden[start / block],
-                    output: &output[span(&here, shape.outputs())],
-                    product: product(rows.div_ceil(block)),
-                };
-                let offset = start - range.start;
-                let wanted = want_x.then(|| &mut x_gradient[span(&(offset..offset + here.len()), shape.inputs())]);
-                piece.backward(&gradient[span(&here, shape.outputs())], wanted, &mut sum);
-            }
-            sum
-        })
-        .collect();
+    let sums: Vec<Vec<T>> = x_pieces.iter_mut().enumerate().parallel().map(|(lane, x_gradient)| {
+        let mut sum = vec![T::ZERO; parameters.len()];
+        let range = lane * lane_rows..rows.min((lane + 1) * lane_rows);
+        for start in range.clone().step_by(block) {
+            let here = start..range.end.min(start + block);
+            let piece = Block {
+                shape,
+                layers: &layers,
+                x: &x[span(&here, shape.inputs())],
+                parameters,
+                hidden: &hidden[start / block],
+                output: &output[span(&here, shape.outputs())],
+                product: product(rows.div_ceil(block)),
+            };
+            let offset = start - range.start;
+            let wanted = want_x.then(|| &mut x_gradient[span(&(offset..offset + here.len()), shape.inputs())]);
+            piece.backward(&gradient[span(&here, shape.outputs())], wanted, &mut sum);
+        }
+        sum
+    });
     [want_x.then_some(x_gradient), Some(sum_in_order(sums, parameters.len()))]
 }
 
@@ -130,7 +124,7 @@ fn sum_in_order<T: Real>(vectors: Vec<Vec<T>>, length: usize) -> Vec<T> {
     let mut sum = vectors.next().unwrap_or_else(|| vec![T::ZERO; length]);
     let rest: Vec<Vec<T>> = vectors.collect();
     const PIECE: usize = 1 << 14;
-    sum.par_chunks_mut(PIECE).enumerate().for_each(|(index, piece)| {
+    sum.chunks_mut(PIECE).enumerate().parallel().for_each(|(index, piece)| {
         rest.iter().for_each(|vector| add_rows(piece, &vector[index * PIECE..index * PIECE + piece.len()]));
     });
     sum

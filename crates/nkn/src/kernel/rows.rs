@@ -9,7 +9,7 @@
 
 use crate::domain::{Enclosure, Neighbourhood};
 use crate::linalg::Groups;
-use rayon::prelude::*;
+use crate::parallel::Parallel;
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -199,7 +199,7 @@ fn distinct_values(samples: usize, nodes: usize, components: usize, fields: &[f6
         }
         numbers
     };
-    (0..nodes).into_par_iter().map(of_node).collect::<Vec<_>>().concat()
+    (0..nodes).parallel().map(of_node).concat()
 }
 
 /// Numbers things in the order in which they first come. Few different ones (a two-valued b has two at a node and four on an edge) are looked

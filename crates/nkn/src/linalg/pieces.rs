@@ -2,7 +2,7 @@
 
 use super::{Real, vectorised};
 use crate::linalg::buffer::Buffer;
-use rayon::prelude::*;
+use crate::parallel::Parallel;
 
 /// An array made piece by piece on all threads: each piece is zero when `work` gets it with its number, and still in the cache. `scratch` is made once per thread.
 ///
@@ -14,8 +14,8 @@ pub(crate) fn by_pieces<T: Real, S>(
     work: impl Fn(&mut S, usize, &mut [T]) + Send + Sync,
 ) -> Vec<T> {
     let mut values: Vec<T> = Vec::with_capacity(count);
-    let pieces = values.spare_capacity_mut()[..count].par_chunks_mut(piece.max(1)).enumerate();
-    pieces.for_each_init(scratch, |scratch, (index, values)| {
+    let pieces = values.spare_capacity_mut()[..count].chunks_mut(piece.max(1)).enumerate();
+    pieces.parallel().for_each_with(scratch, |scratch, (index, values)| {
         for value in values.iter_mut() {
             value.write(T::ZERO);
         }
@@ -54,7 +54,7 @@ pub(crate) fn copied<T: Real>(values: &[T]) -> Vec<T> {
 /// Copies on all threads.
 pub(crate) fn copy_into<T: Real>(to: &mut [T], from: &[T]) {
     assert_eq!(to.len(), from.len());
-    to.par_chunks_mut(PIECE).zip(from.par_chunks(PIECE)).for_each(|(to, from)| to.copy_from_slice(from));
+    to.chunks_mut(PIECE).zip(from.chunks(PIECE)).parallel().for_each(|(to, from)| to.copy_from_slice(from));
 }
 
 /// Numbers that a thread copies at a time.
@@ -70,7 +70,7 @@ pub(crate) fn transpose<T: Real>(
     let rows = matrix.len() / columns.max(1);
     // Sixteen columns at a time: a cache line of each row.
     const COLUMNS: usize = 16;
-    result.par_chunks_mut((COLUMNS * rows).max(1)).enumerate().for_each(|(index, result)| {
+    result.chunks_mut((COLUMNS * rows).max(1)).enumerate().parallel().for_each(|(index, result)| {
         let first = index * COLUMNS;
         let count = result.len() / rows;
         for (row, values) in matrix.chunks_exact(columns).enumerate() {
@@ -85,8 +85,8 @@ pub(crate) fn transpose<T: Real>(
 /// Blocks of d x d, one after the other, each transposed; on all threads.
 pub(crate) fn transposed_blocks<T: Real>(d: usize, blocks: &[T]) -> Buffer<T> {
     let mut result = Buffer::any(blocks.len());
-    let pieces = result.par_chunks_mut(d * d).zip(blocks.par_chunks(d * d));
-    pieces.for_each(|(result, block)| transpose_blocks(d, block, result));
+    let pieces = result.chunks_mut(d * d).zip(blocks.chunks(d * d));
+    pieces.parallel().for_each(|(result, block)| transpose_blocks(d, block, result));
     result
 }
 

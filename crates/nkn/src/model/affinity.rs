@@ -13,8 +13,8 @@ use crate::linalg::gathered::{Sizes, Term, gather};
 use crate::linalg::outer::{Pair, outer};
 use crate::linalg::{Real, sum_rows, swap_leading, transposed_blocks, vectorised};
 use crate::operation::{InTests, Operation, Seen, operate};
+use crate::parallel::Parallel;
 use burn::tensor::{Tensor, activation::softmax};
-use rayon::prelude::*;
 use std::collections::HashMap;
 
 /// h(l + 1) = h(l) + R(l) sum_j k(i, j) (h_j(l) - h_i(l)) for each matrix R (d x d) in `matrices`; `given` are the features
@@ -307,8 +307,8 @@ impl Operation<3> for NonlocalSteps {
             kinds.add_to(&last, d, &mut result);
             result
         };
-        let samples = (0..self.samples(inputs[0])).into_par_iter();
-        let parts: Vec<Vec<T>> = samples.map_init(|| Affinity::new(nodes), one).collect();
+        let samples = (0..self.samples(inputs[0])).parallel();
+        let parts: Vec<Vec<T>> = samples.map_with(|| Affinity::new(nodes), one);
         (swap_leading(&parts.concat(), parts.len(), nodes, d), ())
     }
 
@@ -338,8 +338,8 @@ impl Operation<3> for NonlocalSteps {
             }
             (adjoint, own)
         };
-        let results = (0..samples).into_par_iter().map_init(|| Affinity::new(nodes), one);
-        let (parts, matrices): (Vec<Vec<T>>, Vec<Vec<T>>) = results.unzip();
+        let results = (0..samples).parallel().map_with(|| Affinity::new(nodes), one);
+        let (parts, matrices): (Vec<Vec<T>>, Vec<Vec<T>>) = results.into_iter().unzip();
         let total = sum_rows(&matrices.concat(), matrices[0].len());
         [Some(swap_leading(&parts.concat(), parts.len(), nodes, d)), Some(total), None]
     }

@@ -8,9 +8,9 @@ use super::parameters::{ParameterTensors, Parameters, kernel_shape, reaction_sha
 use crate::engine::Engine;
 use crate::kernel::{affine, mlp};
 use crate::operator::{Equation, evolve_streamed, scale};
+use crate::parallel::Parallel;
 use crate::{Error, Result};
 use burn::tensor::Tensor;
-use rayon::prelude::*;
 
 /// The result is samples x (nodes x columns of the outputs) in physical units.
 pub(crate) fn forward(
@@ -74,7 +74,7 @@ pub(crate) fn largest_growth(config: &ModelConfig, parameters: &ParameterTensors
         let rows = block.chunks_exact(d).map(|row| row.iter().map(|v| v.abs()).sum::<f64>());
         rows.fold(0.0, f64::max).min(block.iter().map(|v| v * v).sum::<f64>().sqrt())
     };
-    let kernel: Vec<f64> = kernel.par_chunks_exact(size).map(largest).collect();
+    let kernel: Vec<f64> = kernel.chunks_exact(size).parallel().map(largest);
     let mut sums: Vec<f64> = reaction.chunks_exact(size).map(largest).collect();
     let edges = plan.edge_list();
     for (edge, &(x, _, weight)) in edges.iter().enumerate() {

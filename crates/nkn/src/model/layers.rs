@@ -3,9 +3,9 @@
 use crate::engine::Engine;
 use crate::linalg::{Real, each_piece, mask, relu as relu_in_place, swap_leading, vectorised};
 use crate::operation::{InTests, Operation, Seen, operate};
+use crate::parallel::Parallel;
 use burn::tensor::Tensor;
 use burn::tensor::activation::{relu, tanh};
-use rayon::prelude::*;
 
 /// W b(x) + p(x) of images b (nodes x samples x channels): `weight` is d x channels, `place` nodes x d.
 pub fn lift(images: Tensor<3>, weight: Tensor<1>, place: Tensor<1>, engine: Engine) -> Tensor<3> {
@@ -154,16 +154,12 @@ impl Operation<3> for Lift {
         let Self { nodes, samples, channels, d } = *self;
         let (pixel, node) = (samples * channels, samples * d);
         let mut place_gradient = vec![T::ZERO; place.len()];
-        let parts: Vec<Vec<T>> = place_gradient
-            .par_chunks_mut(d)
-            .enumerate()
-            .map(|(x, place)| {
-                let mut columns = vec![T::ZERO; channels * d];
-                let (gradient, images) = (&gradient[x * node..(x + 1) * node], &images[x * pixel..(x + 1) * pixel]);
-                vectorised!(lift_node_gradients(gradient, images, &mut columns, place));
-                columns
-            })
-            .collect();
+        let parts: Vec<Vec<T>> = place_gradient.chunks_mut(d).enumerate().parallel().map(|(x, place)| {
+            let mut columns = vec![T::ZERO; channels * d];
+            let (gradient, images) = (&gradient[x * node..(x + 1) * node], &images[x * pixel..(x + 1) * pixel]);
+            vectorised!(lift_node_gradients(gradient, images, &mut columns, place));
+            columns
+        });
         let mut weight_gradient = vec![T::ZERO; weight.len()];
         for part in parts {
             for (i, value) in part.into_iter().enumerate() {

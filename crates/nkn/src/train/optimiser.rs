@@ -5,7 +5,7 @@ use super::config::TrainConfig;
 use super::soap::Soap;
 use crate::linalg::vectorised;
 use crate::model::Parameters;
-use rayon::prelude::*;
+use crate::parallel::Parallel;
 use serde::{Deserialize, Serialize};
 
 /// Which algorithm.
@@ -155,10 +155,11 @@ impl Adam {
     fn step(&self, values: &mut [f32], (first, second): (&mut [f32], &mut [f32]), gradient: &[f32]) {
         const PIECE: usize = 1 << 16;
         values
-            .par_chunks_mut(PIECE)
-            .zip(first.par_chunks_mut(PIECE))
-            .zip(second.par_chunks_mut(PIECE))
-            .zip(gradient.par_chunks(PIECE))
+            .chunks_mut(PIECE)
+            .zip(first.chunks_mut(PIECE))
+            .zip(second.chunks_mut(PIECE))
+            .zip(gradient.chunks(PIECE))
+            .parallel()
             .for_each(|(((values, first), second), gradient)| {
                 vectorised!({
                     for (((v, m), s), &g) in values.iter_mut().zip(first).zip(second).zip(gradient) {

@@ -9,7 +9,7 @@ use super::optimiser::Adam;
 use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, gemm_parallel, vectorised};
 use crate::model::Parameters;
-use rayon::prelude::*;
+use crate::parallel::Parallel;
 use std::ops::Range;
 
 /// A side longer than this keeps the plain basis: its eigenvectors would cost more than the step.
@@ -90,8 +90,8 @@ impl Soap {
             }
         }
         let mut direction = self.turn(&gradient, true);
-        let moments = first.par_chunks_mut(PIECE).zip(second.par_chunks_mut(PIECE));
-        direction.par_chunks_mut(PIECE).zip(moments).for_each(|(direction, (first, second))| {
+        let moments = first.chunks_mut(PIECE).zip(second.chunks_mut(PIECE));
+        direction.chunks_mut(PIECE).zip(moments).parallel().for_each(|(direction, (first, second))| {
             vectorised!({
                 for ((d, m), s) in direction.iter_mut().zip(first).zip(second) {
                     *d = adam.direction(*d, m, s);
@@ -101,7 +101,7 @@ impl Soap {
         let direction = self.turn(&direction, false);
         let (weight, bias) = values.split_at_mut(rows * self.inputs);
         let update = |value: &mut f32, direction: f32| *value -= adam.rate * direction + adam.decay * *value;
-        weight.par_chunks_mut(self.inputs).zip(direction.par_chunks(columns)).for_each(|(weight, direction)| {
+        weight.chunks_mut(self.inputs).zip(direction.chunks(columns)).parallel().for_each(|(weight, direction)| {
             weight.iter_mut().zip(direction).for_each(|(value, &direction)| update(value, direction));
         });
         for (value, direction) in bias.iter_mut().zip(direction.chunks_exact(columns)) {
@@ -119,7 +119,7 @@ impl Soap {
     pub fn refresh_all(layers: &mut [Self], first: &mut [Vec<f32>], second: &mut [Vec<f32>]) {
         let plain: Vec<_> = layers.iter().map(|l| l.turn(&first[l.group][l.range.clone()], false)).collect();
         let sides: Vec<&mut Side> = layers.iter_mut().flat_map(|l| [&mut l.left, &mut l.right]).flatten().collect();
-        let orders: Vec<Vec<usize>> = sides.into_par_iter().map(Side::refresh).collect();
+        let orders: Vec<Vec<usize>> = sides.into_iter().parallel().map(Side::refresh);
         let mut orders = orders.into_iter();
         for (layer, plain) in layers.iter().zip(plain) {
             first[layer.group][layer.range.clone()].copy_from_slice(&layer.turn(&plain, true));
@@ -137,8 +137,8 @@ impl Soap {
     fn as_matrix(&self, vector: &[f32]) -> Buffer<f32> {
         let (weight, bias) = vector.split_at(self.rows * self.inputs);
         let mut matrix = Buffer::any(vector.len());
-        let rows = matrix.par_chunks_mut(self.columns).zip(weight.par_chunks(self.inputs));
-        rows.enumerate().for_each(|(row, (to, weight))| {
+        let rows = matrix.chunks_mut(self.columns).zip(weight.chunks(self.inputs));
+        rows.enumerate().parallel().for_each(|(row, (to, weight))| {
             let (to, last) = to.split_at_mut(self.inputs);
             to.copy_from_slice(weight);
             if let Some(last) = last.first_mut() {

@@ -4,9 +4,9 @@ use super::state::State;
 use super::task::{Place, Task};
 use crate::error::ensure;
 use crate::model::Averages;
+use crate::parallel::Parallel;
 use crate::{Error, Result};
 use burn::tensor::DType;
-use rayon::prelude::*;
 
 /// The share of a batch in the running averages of the normalisations.
 const MOMENTUM: f64 = 0.1;
@@ -62,7 +62,7 @@ fn norm_of(loss: f64, gradients: &[Vec<f32>], state: &State) -> Result<f64> {
     let mut square = 0.0;
     for (gradient, group) in gradients.iter().zip(&state.parameters.groups) {
         let squares = |piece: &[f32]| piece.iter().map(|&g| f64::from(g) * f64::from(g)).sum::<f64>();
-        let own: f64 = gradient.par_chunks(1 << 16).map(squares).collect::<Vec<f64>>().iter().sum();
+        let own: f64 = gradient.chunks(1 << 16).parallel().map(squares).iter().sum();
         finite(&|| format!("the gradient of {:?}", group.name), own)?;
         square += own;
     }

@@ -38,11 +38,11 @@ use super::{
     cloud::check_points,
     search::{Search, padded},
 };
+use crate::parallel::Parallel;
 use crate::{Error, Result};
 pub(super) use cell::Cell;
 use cell::{HalfSpace, box_cell, dot, unit};
 use hull::Span;
-use rayon::prelude::*;
 use std::array::from_fn;
 
 /// A cell within a hull is at most so many times as far-reaching as is usual around it. What is usual has a quarter
@@ -151,7 +151,7 @@ impl Voronoi {
             let twin = nearest.first().filter(|seen| seen.square.sqrt() <= COINCIDING * size)?;
             Some((node, twin.node as usize))
         };
-        if let Some((node, other)) = (0..nodes).into_par_iter().find_map_first(twin) {
+        if let Some((node, other)) = (0..nodes).parallel().map(twin).into_iter().flatten().next() {
             let point = &search.point(node)[..dim];
             return Err(Error::invalid(
                 "points",
@@ -168,11 +168,11 @@ impl Voronoi {
     }
 
     fn measure(&mut self) {
-        let cells = (0..self.search.len()).into_par_iter().map(|node| {
+        let cells = (0..self.search.len()).parallel().map(|node| {
             let cell = self.cell(node);
             (cell.reach(), cell.measure())
         });
-        let (reaches, mut measures): (Vec<f64>, Vec<f64>) = cells.unzip();
+        let (reaches, mut measures): (Vec<f64>, Vec<f64>) = cells.into_iter().unzip();
         let least = LEAST * measures.iter().sum::<f64>() / measures.len() as f64;
         measures.iter_mut().for_each(|measure| *measure = measure.max(least));
         (self.reaches, self.measures) = (reaches, measures);
@@ -187,16 +187,13 @@ impl Voronoi {
             return;
         }
         let nearest = 10 * (self.dim - 1);
-        let usual: Vec<f64> = (0..self.search.len())
-            .into_par_iter()
-            .map(|node| {
-                let around = self.search.nearest(node, nearest);
-                let mut reaches: Vec<f64> = around.iter().map(|seen| self.reaches[seen.node as usize]).collect();
-                reaches.push(self.reaches[node]);
-                reaches.sort_by(f64::total_cmp);
-                reaches[reaches.len() / 4]
-            })
-            .collect();
+        let usual: Vec<f64> = (0..self.search.len()).parallel().map(|node| {
+            let around = self.search.nearest(node, nearest);
+            let mut reaches: Vec<f64> = around.iter().map(|seen| self.reaches[seen.node as usize]).collect();
+            reaches.push(self.reaches[node]);
+            reaches.sort_by(f64::total_cmp);
+            reaches[reaches.len() / 4]
+        });
         let limit = |node: usize| {
             if self.reaches[node] <= GAP * usual[node] {
                 return f64::INFINITY;
@@ -206,7 +203,7 @@ impl Voronoi {
             let limit = GAP * known.copied().fold(usual[node], f64::max);
             if self.reaches[node] <= limit { f64::INFINITY } else { limit }
         };
-        self.limits = (0..self.search.len()).into_par_iter().map(limit).collect();
+        self.limits = (0..self.search.len()).parallel().map(limit);
         if self.limits.iter().any(|limit| limit.is_finite()) {
             self.measure();
         }

@@ -5,7 +5,7 @@ use super::frequencies::Frequencies;
 use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_strided, mask, sum_rows};
 use crate::operation::{Operation, Seen};
-use rayon::prelude::*;
+use crate::parallel::Parallel;
 use std::sync::Arc;
 
 /// The sizes of a layer.
@@ -44,7 +44,7 @@ impl Layer {
         let mut rows = Buffer::any(n1 * 2 * k2 * c);
         // In one dimension the frequencies are shared out, in two the rows of the grid.
         let piece = if n1 == 1 { 4.min(k2) } else { k2 };
-        cut(&mut rows, 2 * k2 * c, 2 * piece * c).into_par_iter().for_each(|(j1, p, part)| {
+        cut(&mut rows, 2 * k2 * c, 2 * piece * c).into_iter().parallel().for_each(|(j1, p, part)| {
             let count = part.len() / c;
             let matrix = Matrix::new(&along[2 * p * piece * n2..][..count * n2], count, n2);
             gemm(part, T::ZERO, T::ONE, matrix, Matrix::new(&state[j1 * n2 * c..][..n2 * c], n2, c));
@@ -54,7 +54,7 @@ impl Layer {
         }
         let across = self.frequencies.matrices_across::<T>();
         let mut spectrum = Buffer::any(k2 * k1 * 2 * c);
-        spectrum.par_chunks_mut(2 * k1 * c).enumerate().for_each(|(k, part)| {
+        spectrum.chunks_mut(2 * k1 * c).enumerate().parallel().for_each(|(k, part)| {
             for (index, matrix) in across.iter().enumerate() {
                 let keep = if index == 0 { T::ZERO } else { T::ONE };
                 let source = Matrix::strided(&rows[(2 * k + index) * c..], n1, c, 2 * k2 * c);
@@ -74,7 +74,7 @@ impl Layer {
             spectrum
         } else {
             let across = self.frequencies.matrices_across::<T>();
-            inner.par_chunks_mut(n1 * c).enumerate().for_each(|(index, part)| {
+            inner.chunks_mut(n1 * c).enumerate().parallel().for_each(|(index, part)| {
                 let (k, side) = (index / 2, index % 2);
                 let source = Matrix::new(&spectrum[k * 2 * k1 * c..][..2 * k1 * c], 2 * k1, c);
                 gemm(part, T::ZERO, T::ONE, Matrix::new(&across[side], 2 * k1, n1).t(), source);
@@ -82,7 +82,7 @@ impl Layer {
             &inner
         };
         let block = self.block();
-        cut(result, n2 * c, block * c).into_par_iter().for_each(|(j1, b, part)| {
+        cut(result, n2 * c, block * c).into_iter().parallel().for_each(|(j1, b, part)| {
             let nodes = part.len() / c;
             for side in 0..2 {
                 let keep = if side == 0 { T::ZERO } else { T::ONE };
@@ -100,7 +100,7 @@ impl Layer {
     fn mix<T: Real>(&self, spectrum: &[T], weights: &[T], adjoint: bool) -> Buffer<T> {
         let (d, c, rows) = (self.width, self.columns(), 2 * self.samples);
         let mut result = Buffer::any(spectrum.len());
-        result.par_chunks_mut(2 * c).enumerate().for_each_init(Vec::new, |turned, (index, part)| {
+        result.chunks_mut(2 * c).enumerate().parallel().for_each_with(Vec::new, |turned, (index, part)| {
             let own = &spectrum[index * 2 * c..][..2 * c];
             let gain = T::of(self.frequencies.gain(index));
             let weight = &weights[self.frequencies.weight_of(index) * 2 * d * d..][..2 * d * d];
@@ -123,7 +123,7 @@ impl Layer {
             frequency_of[self.frequencies.weight_of(index)] = Some(index);
         }
         let mut result = vec![T::ZERO; count];
-        result.par_chunks_mut(2 * d * d).zip(frequency_of).for_each_init(Vec::new, |turned, (part, index)| {
+        result.chunks_mut(2 * d * d).zip(frequency_of).parallel().for_each_with(Vec::new, |turned, (part, index)| {
             let Some(index) = index else { return };
             let own = &spectrum[index * 2 * c..][..2 * c];
             let above = Matrix::new(&gradient[index * 2 * c..][..2 * c], rows, d);
@@ -192,8 +192,8 @@ impl Operation<3> for FusedLayer {
         let (d, c) = (layer.width, layer.columns());
         let mut masked = Buffer::any(if layer.activate { gradient.len() } else { 0 });
         let size = layer.block() * c;
-        let pieces = masked.par_chunks_mut(size).zip(gradient.par_chunks(size)).zip(output.par_chunks(size));
-        pieces.for_each(|((masked, gradient), output)| {
+        let pieces = masked.chunks_mut(size).zip(gradient.chunks(size)).zip(output.chunks(size));
+        pieces.parallel().for_each(|((masked, gradient), output)| {
             masked.copy_from_slice(gradient);
             mask(masked, output);
         });
@@ -216,17 +216,13 @@ impl Operation<3> for FusedLayer {
 fn pointwise_gradient<T: Real>(layer: &Layer, state: &[T], gradient: &[T]) -> Vec<T> {
     let d = layer.width;
     let size = layer.block() * layer.columns();
-    let pieces: Vec<Vec<T>> = gradient
-        .par_chunks(size)
-        .zip(state.par_chunks(size))
-        .map(|(gradient, state)| {
-            let rows = gradient.len() / d;
-            let mut piece = vec![T::ZERO; d * d + d];
-            let (root, bias) = piece.split_at_mut(d * d);
-            gemm(root, T::ZERO, T::ONE, Matrix::new(gradient, rows, d).t(), Matrix::new(state, rows, d));
-            add_rows(bias, gradient);
-            piece
-        })
-        .collect();
+    let pieces: Vec<Vec<T>> = gradient.chunks(size).zip(state.chunks(size)).parallel().map(|(gradient, state)| {
+        let rows = gradient.len() / d;
+        let mut piece = vec![T::ZERO; d * d + d];
+        let (root, bias) = piece.split_at_mut(d * d);
+        gemm(root, T::ZERO, T::ONE, Matrix::new(gradient, rows, d).t(), Matrix::new(state, rows, d));
+        add_rows(bias, gradient);
+        piece
+    });
     sum_rows(&pieces.concat(), d * d + d)
 }

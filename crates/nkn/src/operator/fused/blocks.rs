@@ -13,7 +13,7 @@ use crate::linalg::small::{Product, multiply};
 use crate::linalg::{Matrix, Real, add_row, gemm, relu, set_rows, sum_rows, transposed_blocks, vectorised};
 use crate::operator::integrator::Flow;
 use crate::operator::plan::Plan;
-use rayon::prelude::*;
+use crate::parallel::Parallel;
 
 /// Collects h(y) - difference * h(x) of some samples as the rows of a matrix.
 fn gather<T: Real>(result: &mut Vec<T>, users: &[u32], d: usize, at_y: &[T], difference: Option<&[T]>) {
@@ -41,7 +41,7 @@ fn sums<T: Real>(
     let users = plan.users();
     let block = |row: usize| &blocks[row * d * d..(row + 1) * d * d];
     let at = |node: usize| &h[node * samples * d..(node + 1) * samples * d];
-    next.par_chunks_mut(samples * d).enumerate().for_each_init(Vec::new, |scratch, (x, next)| {
+    next.chunks_mut(samples * d).enumerate().parallel().for_each_with(Vec::new, |scratch, (x, next)| {
         set_rows(next, inputs.source);
         let reaction = Matrix::new(reaction_of(plan, inputs.reaction, x), d, d);
         gemm(next, T::ONE, sign, Matrix::new(at(x), samples, d), reaction.t());
@@ -139,7 +139,7 @@ impl<T: Real> Flow<T> for ByBlocks<'_, T> {
             }
             rows.into_iter().fold(0.0, f64::max)
         };
-        (0..plan.nodes()).into_par_iter().map(at).reduce(|| 0.0, f64::max)
+        (0..plan.nodes()).parallel().map(at).into_iter().fold(0.0, f64::max)
     }
 }
 
@@ -175,7 +175,7 @@ fn send<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T], scaled: &[T], sent: 
     let is_difference = plan.update.carry() != 0.0;
     let block = |row: usize| &blocks[row * d * d..(row + 1) * d * d];
     let by_target = pieces(plan, sent, node);
-    by_target.into_par_iter().zip(adjoint.par_chunks_mut(node)).enumerate().for_each_init(
+    by_target.into_iter().zip(adjoint.chunks_mut(node)).enumerate().parallel().for_each_with(
         Vec::new,
         |scratch, (x, (sent, adjoint))| {
             let own = &scaled[x * node..(x + 1) * node];
@@ -214,7 +214,7 @@ pub(super) fn keep_own<T: Real>(plan: &Plan, reaction: &[T], x: usize, scaled: &
 /// Second pass: every node collects as a source what was sent along its edges.
 pub(super) fn receive<T: Real>(plan: &Plan, sent: &[T], adjoint: &mut [T]) {
     let node = plan.samples() * plan.width;
-    adjoint.par_chunks_mut(node).enumerate().for_each(|(x, adjoint)| {
+    adjoint.chunks_mut(node).enumerate().parallel().for_each(|(x, adjoint)| {
         vectorised!({
             for &edge in plan.graph.of_source(x) {
                 let sent = &sent[edge as usize * node..(edge as usize + 1) * node];
@@ -235,7 +235,7 @@ pub(super) fn block_gradients<T: Real>(plan: &Plan, states: &[T], scaled: &[T]) 
     let layers = states.len() / length;
     let is_difference = plan.update.carry() != 0.0;
     let mut blocks = Buffer::any(plan.kernel_rows() * d * d);
-    blocks.par_chunks_mut(d * d).enumerate().for_each_init(
+    blocks.chunks_mut(d * d).enumerate().parallel().for_each_with(
         || (Vec::new(), Vec::new()),
         |(left, right), (row, block)| {
             let edge = plan.rows.edge_of(row);
@@ -262,7 +262,7 @@ pub(super) fn reaction_gradient<T: Real>(plan: &Plan, states: &[T], scaled: &[T]
     let node = samples * d;
     let sign = T::of(plan.update.reaction_sign());
     let mut gradients = vec![T::ZERO; plan.nodes() * d * d];
-    gradients.par_chunks_mut(d * d).enumerate().for_each(|(x, gradient)| {
+    gradients.chunks_mut(d * d).enumerate().parallel().for_each(|(x, gradient)| {
         for layer in 0..states.len() / (plan.nodes() * node) {
             let start = (layer * plan.nodes() + x) * node;
             let left = Matrix::new(&scaled[start..start + node], samples, d);

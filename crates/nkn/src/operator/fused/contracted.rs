@@ -11,7 +11,7 @@ use super::{Gradients, Inputs, Saved, States, feature_width, from_nodes_first, n
 use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, Real, add_rows, gemm, relu, set_rows, sum_rows, vectorised};
 use crate::operator::plan::Plan;
-use rayon::prelude::*;
+use crate::parallel::Parallel;
 use std::ops::Range;
 
 /// (node, sample) pairs whose Z is held at a time by one thread.
@@ -87,22 +87,25 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
     for layer in 0..plan.depth {
         let (h, next) = states.step(layer);
         let seen = Layer { plan, features: inputs.features, width, h };
-        next.par_chunks_mut(group_nodes * node).enumerate().for_each_init(Group::default, |group, (index, next)| {
-            let nodes = index * group_nodes..index * group_nodes + next.len() / node;
-            group.contract(seen, &nodes);
-            set_rows(next, inputs.source);
-            let pairs = nodes.len() * samples;
-            let z = Matrix::new(&group.z, pairs, d * width);
-            gemm(next, T::ONE, T::ONE, z, Matrix::new(weight, d, d * width).t());
-            let s = Matrix::new(&group.s, pairs, d);
-            gemm(next, T::ONE, T::ONE, s, Matrix::new(bias, d, d).t());
-            for (x, next) in nodes.zip(next.chunks_exact_mut(node)) {
-                finish_node(plan, inputs.reaction, x, &h[x * node..(x + 1) * node], next);
-            }
-            if plan.update.activates(layer, plan.depth) {
-                relu(next);
-            }
-        });
+        next.chunks_mut(group_nodes * node).enumerate().parallel().for_each_with(
+            Group::default,
+            |group, (index, next)| {
+                let nodes = index * group_nodes..index * group_nodes + next.len() / node;
+                group.contract(seen, &nodes);
+                set_rows(next, inputs.source);
+                let pairs = nodes.len() * samples;
+                let z = Matrix::new(&group.z, pairs, d * width);
+                gemm(next, T::ONE, T::ONE, z, Matrix::new(weight, d, d * width).t());
+                let s = Matrix::new(&group.s, pairs, d);
+                gemm(next, T::ONE, T::ONE, s, Matrix::new(bias, d, d).t());
+                for (x, next) in nodes.zip(next.chunks_exact_mut(node)) {
+                    finish_node(plan, inputs.reaction, x, &h[x * node..(x + 1) * node], next);
+                }
+                if plan.update.activates(layer, plan.depth) {
+                    relu(next);
+                }
+            },
+        );
     }
     let (result, states) = states.finish(plan);
     (result, Saved::new(states, Buffer::any(0)))
@@ -155,7 +158,7 @@ fn permute_rows<T: Real>(values: &mut [T], width: usize, places: &[u32]) {
 fn keep_at_targets<T: Real>(plan: &Plan, reaction: &[T], scaled: &[T], sent: &[T], adjoint: &mut [T]) {
     let node = plan.samples() * plan.width;
     let is_difference = plan.update.carry() != 0.0;
-    adjoint.par_chunks_mut(node).enumerate().for_each(|(x, adjoint)| {
+    adjoint.chunks_mut(node).enumerate().parallel().for_each(|(x, adjoint)| {
         keep_own(plan, reaction, x, &scaled[x * node..(x + 1) * node], adjoint);
         if is_difference {
             let edges = edges_of(plan, &(x..x + 1));
@@ -196,52 +199,49 @@ fn layer_backward<T: Real>(
         features = rest;
         lanes.push((targets, edges.start, own_sent, own_features));
     }
-    let sums: Vec<Vec<T>> = lanes
-        .into_par_iter()
-        .map(|(targets, first_edge, sent, features)| {
-            let first_slot = plan.rows.slots(0..first_edge).len();
-            let mut sum = vec![T::ZERO; last_layer.len()];
-            let mut group = Group::default();
-            let (mut z_gradient, mut s_gradient) = (Vec::new(), Vec::new());
-            let group_nodes = (PAIRS / plan.samples().max(1)).max(1);
-            for start in targets.clone().step_by(group_nodes) {
-                let nodes = start..targets.end.min(start + group_nodes);
-                group.contract(seen, &nodes);
-                let pairs = nodes.len() * plan.samples();
-                let own = Matrix::new(&scaled[nodes.start * node..nodes.end * node], pairs, d);
-                let (weight_sum, bias_sum) = sum.split_at_mut(d * d * width);
-                gemm(weight_sum, T::ONE, T::ONE, own.t(), Matrix::new(&group.z, pairs, d * width));
-                gemm(bias_sum, T::ONE, T::ONE, own.t(), Matrix::new(&group.s, pairs, d));
-                z_gradient.resize(pairs * d * width, T::ZERO);
-                gemm(&mut z_gradient, T::ZERO, T::ONE, own, Matrix::new(weight, d, d * width));
-                s_gradient.resize(pairs * d, T::ZERO);
-                gemm(&mut s_gradient, T::ZERO, T::ONE, own, Matrix::new(bias, d, d));
-                let Group { z: shares, s: back, along } = &mut group;
-                for pair in 0..pairs {
-                    let (x, sample, edges) = along.collect(seen, nodes.start, pair);
-                    let z = Matrix::new(&z_gradient[pair * d * width..(pair + 1) * d * width], d, width);
-                    // Share of the features: differences (edges x d) times dZ (d x features).
-                    shares.resize(edges * width, T::ZERO);
-                    gemm(shares, T::ZERO, T::ONE, Matrix::new(&along.differences, edges, d), z);
-                    // Sent along each edge: w (dZ phi + ds).
-                    back.resize(edges * d, T::ZERO);
-                    set_rows(back, &s_gradient[pair * d..(pair + 1) * d]);
-                    gemm(back, T::ONE, T::ONE, Matrix::new(&along.features, edges, width), z.t());
-                    let first = plan.graph.offsets()[x];
-                    for (edge, (share, back)) in shares.chunks_exact(width).zip(back.chunks_exact(d)).enumerate() {
-                        let row = plan.rows.slot(first + edge, sample) - first_slot;
-                        add_rows(&mut features[row * width..(row + 1) * width], share);
-                        let weight = T::of(plan.graph.weights()[first + edge]);
-                        let to = (first + edge - first_edge) * node + sample * d;
-                        for (s, &b) in sent[to..to + d].iter_mut().zip(back) {
-                            *s = weight * b;
-                        }
+    let sums: Vec<Vec<T>> = lanes.into_iter().parallel().map(|(targets, first_edge, sent, features)| {
+        let first_slot = plan.rows.slots(0..first_edge).len();
+        let mut sum = vec![T::ZERO; last_layer.len()];
+        let mut group = Group::default();
+        let (mut z_gradient, mut s_gradient) = (Vec::new(), Vec::new());
+        let group_nodes = (PAIRS / plan.samples().max(1)).max(1);
+        for start in targets.clone().step_by(group_nodes) {
+            let nodes = start..targets.end.min(start + group_nodes);
+            group.contract(seen, &nodes);
+            let pairs = nodes.len() * plan.samples();
+            let own = Matrix::new(&scaled[nodes.start * node..nodes.end * node], pairs, d);
+            let (weight_sum, bias_sum) = sum.split_at_mut(d * d * width);
+            gemm(weight_sum, T::ONE, T::ONE, own.t(), Matrix::new(&group.z, pairs, d * width));
+            gemm(bias_sum, T::ONE, T::ONE, own.t(), Matrix::new(&group.s, pairs, d));
+            z_gradient.resize(pairs * d * width, T::ZERO);
+            gemm(&mut z_gradient, T::ZERO, T::ONE, own, Matrix::new(weight, d, d * width));
+            s_gradient.resize(pairs * d, T::ZERO);
+            gemm(&mut s_gradient, T::ZERO, T::ONE, own, Matrix::new(bias, d, d));
+            let Group { z: shares, s: back, along } = &mut group;
+            for pair in 0..pairs {
+                let (x, sample, edges) = along.collect(seen, nodes.start, pair);
+                let z = Matrix::new(&z_gradient[pair * d * width..(pair + 1) * d * width], d, width);
+                // Share of the features: differences (edges x d) times dZ (d x features).
+                shares.resize(edges * width, T::ZERO);
+                gemm(shares, T::ZERO, T::ONE, Matrix::new(&along.differences, edges, d), z);
+                // Sent along each edge: w (dZ phi + ds).
+                back.resize(edges * d, T::ZERO);
+                set_rows(back, &s_gradient[pair * d..(pair + 1) * d]);
+                gemm(back, T::ONE, T::ONE, Matrix::new(&along.features, edges, width), z.t());
+                let first = plan.graph.offsets()[x];
+                for (edge, (share, back)) in shares.chunks_exact(width).zip(back.chunks_exact(d)).enumerate() {
+                    let row = plan.rows.slot(first + edge, sample) - first_slot;
+                    add_rows(&mut features[row * width..(row + 1) * width], share);
+                    let weight = T::of(plan.graph.weights()[first + edge]);
+                    let to = (first + edge - first_edge) * node + sample * d;
+                    for (s, &b) in sent[to..to + d].iter_mut().zip(back) {
+                        *s = weight * b;
                     }
                 }
             }
-            sum
-        })
-        .collect();
+        }
+        sum
+    });
     sums.iter().for_each(|sum| add_rows(last_layer_gradient, sum));
 }
 

@@ -8,7 +8,7 @@ use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, Real, add_row, add_rows, gemm, gemm_parallel, mask, relu, set_rows, sum_rows, vectorised};
 use crate::operator::integrator::Flow;
 use crate::operator::plan::Plan;
-use rayon::prelude::*;
+use crate::parallel::Parallel;
 
 /// Samples of a piece: enough rows for a product at full speed.
 const PIECE: usize = 125;
@@ -20,7 +20,7 @@ pub(crate) fn assemble<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T]) -> Ve
     let difference = T::of(plan.update.carry());
     let sign = T::of(plan.update.reaction_sign());
     let mut matrix = vec![T::ZERO; size * size];
-    matrix.par_chunks_mut(d * size).enumerate().for_each(|(x, rows)| {
+    matrix.chunks_mut(d * size).enumerate().parallel().for_each(|(x, rows)| {
         for (entry, &r) in reaction_of(plan, reaction, x).iter().enumerate() {
             rows[entry / d * size + x * d + entry % d] += sign * r;
         }
@@ -65,9 +65,10 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>) -> (Vec<T>, Saved<T>) {
     let mut states = Buffer::any(layers * inputs.initial.len());
     let mut result = vec![T::ZERO; inputs.initial.len()];
     states
-        .par_chunks_mut(layers * PIECE * size)
-        .zip(inputs.initial.par_chunks(PIECE * size))
-        .zip(result.par_chunks_mut(PIECE * size))
+        .chunks_mut(layers * PIECE * size)
+        .zip(inputs.initial.chunks(PIECE * size))
+        .zip(result.chunks_mut(PIECE * size))
+        .parallel()
         .for_each(|((states, initial), result)| {
             let length = initial.len();
             states[..length].copy_from_slice(initial);
@@ -92,9 +93,10 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
     let layers = plan.depth + 1;
     let mut initial = vec![T::ZERO; gradient.len()];
     let sums: Vec<(Vec<T>, Vec<T>)> = initial
-        .par_chunks_mut(PIECE * size)
-        .zip(gradient.par_chunks(PIECE * size))
-        .zip(saved.states.par_chunks(layers * PIECE * size))
+        .chunks_mut(PIECE * size)
+        .zip(gradient.chunks(PIECE * size))
+        .zip(saved.states.chunks(layers * PIECE * size))
+        .parallel()
         .map(|((initial, gradient), states)| {
             let length = gradient.len();
             let samples = length / size;
@@ -116,8 +118,7 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
             let states = Matrix::new(&states[..plan.depth * length], rows, size);
             gemm(&mut matrix, T::ZERO, step, Matrix::new(&adjoints, rows, size).t(), states);
             (matrix, sum_rows(&adjoints, size))
-        })
-        .collect();
+        });
     let mut matrix = vec![T::ZERO; size * size];
     let mut source = vec![T::ZERO; d];
     for (part, source_part) in &sums {

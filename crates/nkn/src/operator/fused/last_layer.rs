@@ -12,7 +12,7 @@ use crate::linalg::{
     Matrix, Real, add_rows, copied, gemm, gemm_parallel, gemm_strided, transpose, transposed_blocks, vectorised,
 };
 use crate::operator::plan::Plan;
-use rayon::prelude::*;
+use crate::parallel::Parallel;
 use std::ops::Range;
 
 /// Rows of a block: few enough to leave many units off, enough for a product at full speed.
@@ -80,8 +80,8 @@ pub(super) fn forward<T: Real>(
             Layout::Rows => copied(inputs.features).into(),
             Layout::Columns => transposed_blocks(plan.width, inputs.features),
         };
-        let pieces = blocks.par_chunks_mut(BLOCK * size).enumerate();
-        pieces.for_each(|(index, blocks)| finish(index * BLOCK, blocks));
+        let pieces = blocks.chunks_mut(BLOCK * size).enumerate();
+        pieces.parallel().for_each(|(index, blocks)| finish(index * BLOCK, blocks));
         return blocks;
     }
     let (rows, width) = (plan.kernel_rows(), feature_width(plan, inputs));
@@ -100,7 +100,7 @@ pub(super) fn forward<T: Real>(
         arranged[layout.place(output, plan.width)] = value;
     }
     let bias = &arranged[..];
-    blocks.par_chunks_mut(BLOCK * size).zip(inputs.features.par_chunks(BLOCK * width)).enumerate().for_each(
+    blocks.chunks_mut(BLOCK * size).zip(inputs.features.chunks(BLOCK * width)).enumerate().parallel().for_each(
         |(index, (blocks, features))| {
             let piece = piece(plan, features, width);
             for tile in tiles(size) {
@@ -130,12 +130,12 @@ pub(super) fn backward<T: Real>(plan: &Plan, inputs: &Inputs<T>, blocks: &[T]) -
         return (features, last_layer);
     }
     let pieces: Vec<Compact<T>> =
-        inputs.features.par_chunks(BLOCK * width).map(|features| piece(plan, features, width)).collect();
+        inputs.features.chunks(BLOCK * width).parallel().map(|features| piece(plan, features, width));
     let of_piece = |index: usize, tile: &Range<usize>| {
         Matrix::strided(&blocks[index * BLOCK * size + tile.start..], pieces[index].rows, tile.len(), size)
     };
     let transposed = transposed(weight, plan.width, width, Layout::Rows);
-    features.par_chunks_mut(BLOCK * width).zip(&pieces).enumerate().for_each(|(index, (features, piece))| {
+    features.chunks_mut(BLOCK * width).zip(&pieces).enumerate().parallel().for_each(|(index, (features, piece))| {
         let count = piece.active.len();
         let mut sum = Buffer::any(piece.rows * count);
         for tile in tiles(size) {
@@ -149,8 +149,8 @@ pub(super) fn backward<T: Real>(plan: &Plan, inputs: &Inputs<T>, blocks: &[T]) -
         }
     });
     let (weight_gradient, bias_gradient) = last_layer.split_at_mut(size * width);
-    let tile_gradients = weight_gradient.par_chunks_mut(TILE * width).zip(bias_gradient.par_chunks_mut(TILE));
-    tile_gradients.zip_eq(tiles(size).collect::<Vec<_>>()).for_each(|((weight_gradient, bias_gradient), tile)| {
+    let tile_gradients = weight_gradient.chunks_mut(TILE * width).zip(bias_gradient.chunks_mut(TILE));
+    tile_gradients.zip(tiles(size)).parallel().for_each(|((weight_gradient, bias_gradient), tile)| {
         let outputs = tile.len();
         let mut sum = Buffer::any(width * outputs);
         sum.fill(T::ZERO);
@@ -196,41 +196,35 @@ pub(super) fn backward_by_nodes<T: Real>(
             left.split_off_mut(..length).expect("as long as the edges")
         })
         .collect();
-    let lanes = starts.par_iter().zip(parts).zip(own.par_chunks_mut(lane * per_node));
-    let sums: Vec<(Buffer<T>, Vec<T>)> = lanes
-        .map(|((&start, features), own)| {
-            let mut sum = Buffer::any(width * size);
-            sum.fill(T::ZERO);
-            let mut bias_sum = vec![T::ZERO; size];
-            for first in (start..end(start, lane)).step_by(together) {
-                let here = first..end(first, together).min(end(start, lane));
-                let edges = offsets[here.start]..offsets[here.end];
-                let seen = &inputs.features[edges.start * width..edges.end * width];
-                let piece = piece(plan, seen, width);
-                let mut blocks = Buffer::any(edges.len() * size);
-                make(
-                    here.clone(),
-                    &mut blocks,
-                    &mut own[(here.start - start) * per_node..(here.end - start) * per_node],
-                );
-                let blocks = Matrix::new(&blocks, edges.len(), size);
-                let count = piece.active.len();
-                let active = active_weight(&piece.active, &transposed, bias, &(0..size));
-                let mut back = Buffer::any(edges.len() * count);
-                gemm(&mut back, T::ZERO, T::ONE, blocks, Matrix::new(&active[..count * size], count, size).t());
-                let to = &mut features[(edges.start - offsets[start]) * width..];
-                for (to, from) in to.chunks_exact_mut(width).zip(back.chunks_exact(count.max(1))) {
-                    piece.active.add_to(from, to);
-                }
-                let mut products = Buffer::any(piece.columns * size);
-                gemm(&mut products, T::ZERO, T::ONE, piece.matrix().t(), blocks);
-                let (products, bias) = products.split_at(count * size);
-                piece.active.add_rows_to(products, &mut sum);
-                add_rows(&mut bias_sum, bias);
+    let lanes = starts.iter().zip(parts).zip(own.chunks_mut(lane * per_node));
+    let sums: Vec<(Buffer<T>, Vec<T>)> = lanes.parallel().map(|((&start, features), own)| {
+        let mut sum = Buffer::any(width * size);
+        sum.fill(T::ZERO);
+        let mut bias_sum = vec![T::ZERO; size];
+        for first in (start..end(start, lane)).step_by(together) {
+            let here = first..end(first, together).min(end(start, lane));
+            let edges = offsets[here.start]..offsets[here.end];
+            let seen = &inputs.features[edges.start * width..edges.end * width];
+            let piece = piece(plan, seen, width);
+            let mut blocks = Buffer::any(edges.len() * size);
+            make(here.clone(), &mut blocks, &mut own[(here.start - start) * per_node..(here.end - start) * per_node]);
+            let blocks = Matrix::new(&blocks, edges.len(), size);
+            let count = piece.active.len();
+            let active = active_weight(&piece.active, &transposed, bias, &(0..size));
+            let mut back = Buffer::any(edges.len() * count);
+            gemm(&mut back, T::ZERO, T::ONE, blocks, Matrix::new(&active[..count * size], count, size).t());
+            let to = &mut features[(edges.start - offsets[start]) * width..];
+            for (to, from) in to.chunks_exact_mut(width).zip(back.chunks_exact(count.max(1))) {
+                piece.active.add_to(from, to);
             }
-            (sum, bias_sum)
-        })
-        .collect();
+            let mut products = Buffer::any(piece.columns * size);
+            gemm(&mut products, T::ZERO, T::ONE, piece.matrix().t(), blocks);
+            let (products, bias) = products.split_at(count * size);
+            piece.active.add_rows_to(products, &mut sum);
+            add_rows(&mut bias_sum, bias);
+        }
+        (sum, bias_sum)
+    });
     let mut total = vec![T::ZERO; width * size];
     let mut last_layer = vec![T::ZERO; inputs.last_layer.len()];
     let (weight_gradient, bias_gradient) = last_layer.split_at_mut(size * width);
@@ -253,9 +247,10 @@ fn scalar_backward<T: Real>(
     const PIECE: usize = 512;
     let width = weight.len();
     let sums: Vec<Vec<T>> = features_gradient
-        .par_chunks_mut(PIECE * width)
-        .zip(features.par_chunks(PIECE * width))
-        .zip(blocks.par_chunks(PIECE))
+        .chunks_mut(PIECE * width)
+        .zip(features.chunks(PIECE * width))
+        .zip(blocks.chunks(PIECE))
+        .parallel()
         .map(|((gradient, features), blocks)| {
             let mut sum = vec![T::ZERO; width + 1];
             vectorised!({
@@ -270,7 +265,6 @@ fn scalar_backward<T: Real>(
                 }
             });
             sum
-        })
-        .collect();
+        });
     add_rows(last_layer, &sums.concat());
 }

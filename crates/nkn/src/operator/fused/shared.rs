@@ -12,7 +12,7 @@ use crate::linalg::gathered::{ByTwo, Sizes, Term, gather};
 use crate::linalg::outer::{Pair, Triple, outer, outer_three};
 use crate::linalg::{Real, copy_into, mask, relu, set_rows, sum_rows, transpose_blocks, vectorised};
 use crate::operator::plan::Plan;
-use rayon::prelude::*;
+use crate::parallel::Parallel;
 
 /// Some blocks K (one per edge), from this edge on, become `step w K`.
 fn scale_blocks<T: Real>(plan: &Plan, first: usize, blocks: &mut [T]) {
@@ -52,7 +52,7 @@ fn transposed<T: Real>(plan: &Plan, blocks: &[T], reaction: &[T]) -> (Buffer<T>,
     let size = plan.width * plan.width;
     let (mut result, mut own) = (Buffer::any(blocks.len()), Buffer::any(plan.nodes() * size));
     let by_target = super::pieces(plan, &mut result, size);
-    by_target.into_par_iter().zip(own.par_chunks_mut(size)).enumerate().for_each(|(x, (result, own))| {
+    by_target.into_iter().zip(own.chunks_mut(size)).enumerate().parallel().for_each(|(x, (result, own))| {
         let first = plan.graph.offsets()[x] * size;
         transpose_blocks(plan.width, &blocks[first..first + result.len()], result);
         diagonal(plan, x, result, reaction, Layout::Rows, own);
@@ -78,8 +78,8 @@ fn by_two<T: Real>(
     let d = plan.width;
     let node = plan.samples() * d;
     let sizes = sizes(plan);
-    let pairs = result.par_chunks_mut(2 * node).zip(diagonal.par_chunks_mut(2 * d * d)).enumerate();
-    pairs.for_each_init(ByTwo::default, |by_two, (pair, (result, diagonal))| {
+    let pairs = result.chunks_mut(2 * node).zip(diagonal.chunks_mut(2 * d * d)).enumerate();
+    pairs.parallel().for_each_with(ByTwo::default, |by_two, (pair, (result, diagonal))| {
         let x = 2 * pair;
         set_rows(result, start);
         let nodes = result.chunks_exact_mut(node).zip(diagonal.chunks_exact_mut(d * d));
@@ -116,7 +116,7 @@ pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, 
         };
         by_two(plan, h, (&mut own, &blocks), next, &source, prepare, terms);
         if plan.update.activates(layer, plan.depth) {
-            next.par_chunks_mut(node).for_each(relu);
+            next.chunks_mut(node).parallel().for_each(relu);
         }
     }
     let (result, states) = states.finish(plan);
@@ -167,8 +167,8 @@ fn kernel_gradients<T: Real>(plan: &Plan, inputs: &Inputs<T>, states: &[T], scal
     let (features, last_layer) = if size == 1 || inputs.last_layer.is_empty() {
         let mut blocks = Buffer::any(plan.edges() * size);
         let by_target = super::pieces(plan, &mut blocks, size);
-        let nodes = by_target.into_par_iter().zip(reaction.par_chunks_mut(size)).enumerate();
-        nodes.for_each(|(x, (blocks, own))| gradients.of_node(x, blocks, own));
+        let nodes = by_target.into_iter().zip(reaction.chunks_mut(size)).enumerate();
+        nodes.parallel().for_each(|(x, (blocks, own))| gradients.of_node(x, blocks, own));
         last_layer::backward(plan, inputs, &blocks)
     } else {
         last_layer::backward_by_nodes(plan, inputs, (&mut reaction, size), |nodes, mut blocks, reaction| {

@@ -10,7 +10,7 @@ use crate::linalg::buffer::Buffer;
 use crate::linalg::{Matrix, Real, gemm, relu, set_rows, vectorised};
 use crate::operation::{Operation, Seen};
 use crate::operator::plan::Plan;
-use rayon::prelude::*;
+use crate::parallel::Parallel;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl Operation<5> for Streamed {
             let (h, mut rest) = states.step(layer);
             let cut = |nodes: &Range<usize>| rest.split_off_mut(..nodes.len() * node).expect("as long as the nodes");
             let pieces: Vec<&mut [T]> = groups.iter().map(cut).collect();
-            pieces.into_par_iter().with_max_len(1).enumerate().for_each(|(index, next)| {
+            pieces.into_iter().enumerate().parallel().for_each(|(index, next)| {
                 let nodes = &groups[index];
                 let again;
                 let features = match held.get(index) {
@@ -118,8 +118,7 @@ impl Streamed {
             if bytes > self.plan.purpose.budget || self.plan.depth == 1 {
                 break;
             }
-            let new: Vec<Compact<T>> =
-                some.par_iter().with_max_len(1).map(|nodes| self.features(kernel, seen, nodes)).collect();
+            let new = some.iter().parallel().map(|nodes| self.features(kernel, seen, nodes));
             bytes += new.iter().map(|features| (features.values.len() * size_of::<T>()) as f64).sum::<f64>();
             held.extend(new);
         }

@@ -7,8 +7,8 @@
 use crate::domain::{Domain, Grid};
 use crate::error::ensure;
 use crate::field::{Samples, Values};
+use crate::parallel::Parallel;
 use crate::{Error, Result};
-use rayon::prelude::*;
 
 /// The samples of [`super::generate`] or [`super::solve`] with a second output v, the flux -b grad u with its components along
 /// the first and the second axis.
@@ -32,8 +32,8 @@ pub fn with_flux(samples: Samples) -> Result<Samples> {
     let u = &samples.outputs_named(&["u".into()])?[0].values;
     ensure!(b.len() == u.len(), Error::invalid("u", "one component", "several", "give the pressure"));
     let nodes = side * side;
-    let both = b.par_chunks(nodes).zip(u.par_chunks(nodes));
-    let v: Vec<f64> = both.flat_map_iter(|(b, u)| flux(b, u, side)).collect();
+    let both = b.chunks(nodes).zip(u.chunks(nodes));
+    let v: Vec<f64> = both.parallel().map(|(b, u)| flux(b, u, side)).concat();
     samples.output("v", Values::vectors(2, v))
 }
 

@@ -19,11 +19,11 @@ mod solver;
 
 use crate::domain::Grid;
 use crate::field::{Samples, Values};
+use crate::parallel::Parallel;
 use crate::seed::Seed;
 use crate::{Error, Result};
 pub use flux::with_flux;
 use random_field::RandomField;
-use rayon::prelude::*;
 use smooth::{VARIANCE, gradient, smoothed};
 use solver::FluxSolver;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,7 +62,7 @@ pub fn generate(
 ) -> Result<Samples> {
     let field = RandomField::new(side)?;
     let mut b = vec![0.0; count * side * side];
-    b.par_chunks_mut(side * side).enumerate().for_each(|(sample, b)| {
+    b.chunks_mut(side * side).enumerate().parallel().for_each(|(sample, b)| {
         for (b, field) in b.iter_mut().zip(field.sample(seed, first + sample)) {
             *b = if field >= 0.0 { HIGH } else { LOW };
         }
@@ -81,18 +81,18 @@ pub fn solve(b: &[f64], side: usize, progress: &(dyn Fn(usize) + Sync)) -> Resul
     let finished = AtomicUsize::new(0);
     let mut functions = [(); 4].map(|()| vec![0.0; b.len()]);
     let [b_eps, b_eps_x, b_eps_y, u] = &mut functions;
-    let inputs = b_eps.par_chunks_mut(nodes).zip(b_eps_x.par_chunks_mut(nodes).zip(b_eps_y.par_chunks_mut(nodes)));
-    let all = b.par_chunks(nodes).zip(u.par_chunks_mut(nodes)).zip(inputs);
-    // One sample at a time: they are few and each is long.
-    all.with_max_len(1).try_for_each(|((b, u), (b_eps, (b_eps_x, b_eps_y)))| {
+    let inputs = b_eps.chunks_mut(nodes).zip(b_eps_x.chunks_mut(nodes).zip(b_eps_y.chunks_mut(nodes)));
+    let all = b.chunks(nodes).zip(u.chunks_mut(nodes)).zip(inputs);
+    let solved: Vec<Result<()>> = all.parallel().map(|((b, u), (b_eps, (b_eps_x, b_eps_y)))| {
         u.copy_from_slice(&solver.solve_unit_load(b)?);
         b_eps.copy_from_slice(&smoothed(b, side, VARIANCE));
         let (along_x, along_y) = gradient(b_eps, side);
         b_eps_x.copy_from_slice(&along_x);
         b_eps_y.copy_from_slice(&along_y);
         progress(finished.fetch_add(1, Ordering::Relaxed) + 1);
-        Ok::<(), Error>(())
-    })?;
+        Ok(())
+    });
+    solved.into_iter().collect::<Result<()>>()?;
     let [b_eps, b_eps_x, b_eps_y, u] = functions;
     let inputs = [("b", b.to_vec()), ("b_eps", b_eps), ("b_eps_x", b_eps_x), ("b_eps_y", b_eps_y)];
     Samples::on(Grid::unit(&[side, side])?).inputs(inputs)?.output("u", u)
@@ -118,8 +118,9 @@ pub fn with_smoothing(samples: Samples, cells: f64) -> Result<Samples> {
         return Err(Error::invalid("smoothing", expected, cells, "the width is measured on the fine grid: 2 to 10"));
     }
     let b = &samples.field("b")?.values;
-    let eps: Vec<Vec<f64>> = b.par_chunks(side * side).map(|b| smoothed(b, side, cells * cells)).collect();
-    let (x, y): (Vec<Vec<f64>>, Vec<Vec<f64>>) = eps.par_iter().map(|b_eps| gradient(b_eps, side)).unzip();
+    let eps: Vec<Vec<f64>> = b.chunks(side * side).parallel().map(|b| smoothed(b, side, cells * cells));
+    let (x, y): (Vec<Vec<f64>>, Vec<Vec<f64>>) =
+        eps.iter().parallel().map(|b_eps| gradient(b_eps, side)).into_iter().unzip();
     let inputs = [("b", b.clone()), ("b_eps", eps.concat()), ("b_eps_x", x.concat()), ("b_eps_y", y.concat())];
     let again = Samples::on(samples.domain().clone()).inputs(inputs)?;
     samples.outputs().iter().try_fold(again, |again, output| {

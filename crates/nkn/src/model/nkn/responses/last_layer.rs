@@ -11,8 +11,8 @@ use crate::linalg::outer::{Pair, outer};
 use crate::linalg::{Real, by_pieces, transposed_blocks, vectorised};
 use crate::operation::{InTests, Operation, Seen, operate};
 use crate::operator::Equation;
+use crate::parallel::Parallel;
 use burn::tensor::Tensor;
-use rayon::prelude::*;
 use std::sync::Arc;
 
 /// The responses of the cells (rows x 1 x d) from those of the nodes.
@@ -88,9 +88,9 @@ impl LastLayer {
         let (blocks, own) = (transposed_blocks(d, blocks), transposed_blocks(d, own));
         let mut result = vec![T::ZERO; responses.len()];
         let mut own_gradient = vec![T::ZERO; own.len()];
-        let nodes = links.from.by_node(d, &mut result).into_par_iter().zip(own_gradient.par_chunks_mut(d * d));
+        let nodes = links.from.by_node(d, &mut result).into_iter().zip(own_gradient.chunks_mut(d * d));
         let scratch = || (Vec::new(), Vec::new(), Vec::new());
-        nodes.enumerate().for_each_init(scratch, |(list, shared, terms), (node, (result, own_gradient))| {
+        nodes.enumerate().parallel().for_each_with(scratch, |(list, shared, terms), (node, (result, own_gradient))| {
             let (first, sizes) = self.of_node(node, d);
             list.clear();
             terms.clear();
@@ -138,8 +138,8 @@ impl Operation<4> for LastLayer {
         let links = &self.0;
         let d = self.width(responses);
         let mut result = vec![T::ZERO; links.to.rows() * d];
-        let cells = links.to.by_node(d, &mut result).into_par_iter().zip(&links.incoming);
-        cells.for_each_init(Vec::new, |products: &mut Vec<T>, (result, incoming)| {
+        let cells = links.to.by_node(d, &mut result).into_iter().zip(&links.incoming);
+        cells.parallel().for_each_with(Vec::new, |products: &mut Vec<T>, (result, incoming)| {
             result[..d].copy_from_slice(source);
             for index in incoming.clone() {
                 let link = &links.links[index];

@@ -6,8 +6,8 @@ use crate::linalg::gathered::{Sizes, Term, gather};
 use crate::linalg::outer::{Pair, outer};
 use crate::linalg::{Real, by_pieces};
 use crate::operation::{InTests, Operation, Seen, operate};
+use crate::parallel::Parallel;
 use burn::tensor::Tensor;
-use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -78,8 +78,8 @@ impl Operation<2> for Superpose {
         let Seen { inputs: [responses, images], gradient, .. } = seen;
         let (d, inputs) = (self.width(responses), self.by_input(images));
         let mut result = vec![T::ZERO; responses.len()];
-        let nodes = self.table.by_node(d, &mut result).into_par_iter().zip(gradient.par_chunks(self.samples * d));
-        nodes.enumerate().for_each_init(Vec::new, |list, (node, (result, gradient))| {
+        let nodes = self.table.by_node(d, &mut result).into_iter().zip(gradient.chunks(self.samples * d));
+        nodes.enumerate().parallel().for_each_with(Vec::new, |list, (node, (result, gradient))| {
             let (constant, others) = result.split_at_mut(d);
             for row in gradient.chunks_exact(d) {
                 constant.iter_mut().zip(row).for_each(|(c, &g)| *c += g);
