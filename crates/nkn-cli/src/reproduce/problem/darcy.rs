@@ -80,7 +80,7 @@ fn settings(model: &str, job: &Job, budget: Budget) -> ([usize; 7], [f64; 7]) {
         (Budget::Full, SMALL) if is_fine => [60; 7],
         (Budget::Full, _) if is_fine => [30; 7],
         (Budget::Full, SMALL) => [300, 150, 200, 250, 350, 300, 300],
-        (Budget::Full, _) => [150, 150, 250, 400, 500, 300, 300],
+        (Budget::Full, _) => [150, 150, 250, 400, 350, 300, 300],
     };
     // Without normalisation the solution is a thousandth of the features: a large step throws it far off.
     let rates = match (model, job.data) {
