@@ -216,6 +216,9 @@ class MultiscaleCNN(WithHead):
 class NNN(WithHead):
     """A nonlocal neural network on images."""
 
+    #: What two pixels' affinity is made of: "dot" or "cosine".
+    affinity: str | None = None
+
     _kind = "nnn"
 
 
@@ -225,6 +228,8 @@ class PreResNet(Classifier):
 
     #: What stands after the second residual block: "none", "nkn" or "nnn".
     block: str | None = None
+    #: What two pixels' affinity is made of in an NNN block: "dot" or "cosine".
+    affinity: str | None = None
     #: Hidden widths of a block's kernel network.
     kernel: Sequence[int] | None = None
     #: Hidden widths of a block's reaction network.

@@ -12,7 +12,7 @@ import numpy as np
 #: Keywords of the `[model]` table.
 MODEL = frozenset(
     "width kernel reaction time stability integrator activate_last modes head fields kernel_fields radius neighbours "
-    "inclusive quadrature normalise_input normalise_output reference dropout block".split()
+    "inclusive quadrature normalise_input normalise_output reference dropout block affinity".split()
 )
 #: Keywords of the `[train.schedule]` table; its kind is called `schedule`.
 SCHEDULE = frozenset("warm_up every factor patience floor by_step".split())

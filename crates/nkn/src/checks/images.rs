@@ -9,7 +9,7 @@ use crate::model::image::{Averages, Network, Norms, Pass};
 use crate::model::layers::{Activation, activate, flatten, lift};
 use crate::model::maps::PixelMap;
 use crate::model::parameters::ParameterTensors;
-use crate::model::{Block, ImageShape, Kind, ModelConfig, Parameters, Space};
+use crate::model::{Affinity, Block, ImageShape, Kind, ModelConfig, Parameters, Space};
 use crate::seed::Seed;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use std::sync::{Arc, Mutex};
@@ -319,6 +319,11 @@ fn random(network: &Network, seed: u64) -> Parameters {
     Parameters::init(&network.config, &Space::Images(network.shape), network.depth, Seed::new(seed)).unwrap()
 }
 
+fn with_cosines(mut network: Network) -> Network {
+    network.config.affinity = Affinity::Cosine;
+    network
+}
+
 fn all_networks() -> Vec<Network> {
     vec![
         network(Kind::Nkn, Block::None),
@@ -330,6 +335,8 @@ fn all_networks() -> Vec<Network> {
         network(Kind::Preresnet, Block::None),
         network(Kind::Preresnet, Block::Nnn),
         network(Kind::Preresnet, Block::Nkn),
+        with_cosines(network(Kind::Nnn, Block::None)),
+        with_cosines(network(Kind::Preresnet, Block::Nnn)),
     ]
 }
 
@@ -373,26 +380,51 @@ fn networks_in_training() {
     }
 }
 
+/// The answers to images (nodes x samples x 2) of this side.
+fn answers(network: &Network, parameters: &Parameters, side: usize, images: &[f64], engine: Engine) -> Vec<f64> {
+    let (device, nodes) = (Device::flex(), side * side);
+    let tensors = parameters.tensors(&device, DType::F32);
+    let data = TensorData::new(images.to_vec(), [nodes, images.len() / (2 * nodes), 2]);
+    let images = Tensor::<3>::from_data(data, (&device, DType::F32));
+    let running = network.averages().unwrap();
+    let norms = Norms::Running(&running);
+    let pass = Pass { network, parameters: &tensors, norms, side, engine, dropout: None };
+    pass.forward(images).unwrap().into_data().iter::<f64>().collect()
+}
+
 /// Every network answers at other resolutions, the same with fused and portable operations.
 #[test]
 fn networks_at_other_resolutions() {
     for network in all_networks() {
         let parameters = random(&network, 4);
-        let running = network.averages().unwrap();
         for side in [3, 6, 12] {
             let samples = 2;
-            let run = |engine| -> Vec<f64> {
-                let device = Device::flex();
-                let tensors = parameters.tensors(&device, DType::F32);
-                let data = TensorData::new(values(side * side * samples * 2, 1), [side * side, samples, 2]);
-                let images = Tensor::<3>::from_data(data, (&device, DType::F32));
-                let norms = Norms::Running(&running);
-                let pass = Pass { network: &network, parameters: &tensors, norms, side, engine, dropout: None };
-                pass.forward(images).unwrap().into_data().iter::<f64>().collect()
-            };
+            let images = values(side * side * samples * 2, 1);
+            let run = |engine| answers(&network, &parameters, side, &images, engine);
             let (fused, plain) = (run(Engine::Automatic), run(Engine::Portable));
             assert_eq!(fused.len(), samples * 3);
             assert!(relative(&fused, &plain) < 1e-5, "{} at {side}", network.config.title(network.depth));
+        }
+    }
+}
+
+/// A nonlocal block that changes nothing leaves the features as they are, on coarser images too, whose grid cannot hold them: the residual network
+/// answers as if it had been given the images at the training's resolution.
+#[test]
+fn a_block_that_changes_nothing() {
+    for block in [Block::Nnn, Block::Nkn] {
+        let network = network(Kind::Preresnet, block);
+        let mut parameters = random(&network, 6);
+        for group in parameters.groups.iter_mut().filter(|group| group.name.starts_with("nonlocal")) {
+            group.values.fill(0.0);
+        }
+        for side in [2, 3, 12] {
+            let images = values(side * side * 2 * 2, 1);
+            let map = PixelMap::multiscale(side, 6, network.shape.resampling).unwrap();
+            let flat = Tensor::<3>::from_data(TensorData::new(images.clone(), [side * side, 2, 2]), &Device::flex());
+            let moved: Vec<f64> = map.apply(flat, Engine::Automatic).into_data().iter::<f64>().collect();
+            let run = |side, images: &[f64]| answers(&network, &parameters, side, images, Engine::Automatic);
+            assert!(relative(&run(side, &images), &run(6, &moved)) < 1e-5, "{block:?} at {side}");
         }
     }
 }
@@ -401,17 +433,10 @@ fn networks_at_other_resolutions() {
 #[test]
 fn the_kernel_network_does_not_depend_on_the_resolution() {
     let at = |network: &Network, side: usize| -> Vec<f64> {
-        let parameters = random(network, 5);
-        let device = Device::flex();
-        let tensors = parameters.tensors(&device, DType::F32);
         let pixel = |i: usize| (i as f64 + 0.5) / side as f64;
         let image = |node: usize| (3.0 * pixel(node / side)).sin() * (2.0 * pixel(node % side)).cos();
-        let data: Vec<f64> = (0..side * side).flat_map(|node| [image(node), 1.0 - image(node)]).collect();
-        let images = Tensor::<3>::from_data(TensorData::new(data, [side * side, 1, 2]), (&device, DType::F32));
-        let running = network.averages().unwrap();
-        let norms = Norms::Running(&running);
-        let pass = Pass { network, parameters: &tensors, norms, side, engine: Engine::Automatic, dropout: None };
-        pass.forward(images).unwrap().into_data().iter::<f64>().collect()
+        let images: Vec<f64> = (0..side * side).flat_map(|node| [image(node), 1.0 - image(node)]).collect();
+        answers(network, &random(network, 5), side, &images, Engine::Automatic)
     };
     let wide = |kind| {
         let config = ModelConfig { kind, reference: 6, ..ModelConfig::images() };

@@ -3,7 +3,7 @@
 use super::examples::Examples;
 use crate::domain::Quadrature;
 use crate::io::legacy::merge;
-use crate::model::{Block, Guarantee, Integrator, Model, Parameters};
+use crate::model::{Affinity, Block, Guarantee, Integrator, Model, Parameters};
 use crate::run::{Existing, HINT, RunConfig};
 use crate::train::{Event, OptimiserKind, PerDepth};
 use crate::{Device, Error, Result};
@@ -338,6 +338,17 @@ impl Preresnet {
         self.set("model.block", block)
     }
 }
+
+macro_rules! with_affinity {
+    ($($network:ty),*) => { $(impl $network {
+        /// What the affinity of two pixels is made of; a residual network needs an NNN block for it.
+        pub fn affinity(self, affinity: Affinity) -> Self {
+            self.set("model.affinity", affinity)
+        }
+    })* };
+}
+
+with_affinity!(Nnn, Preresnet);
 
 macro_rules! with_head {
     ($($network:ty),*) => { $(impl $network {

@@ -1,6 +1,6 @@
 //! The nonlocal block of a nonlocal neural network: L steps with a given affinity, as one operation.
 //!
-//! The affinity of two pixels is given, not learned: the row-wise softmax of the dot products of the features that enter the block. It is made
+//! The affinity of two pixels is given, not learned: the row-wise softmax of the dot products of given features. It is made
 //! sample by sample, serves all steps while it is in the cache, and is made again for the derivatives: held for a batch it would take
 //! half a gigabyte. It counts as data: no derivative goes through it.
 //!

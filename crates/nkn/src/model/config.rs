@@ -49,6 +49,17 @@ pub enum Block {
     Nkn,
 }
 
+/// What two pixels' affinity is the softmax of, in a nonlocal neural network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Affinity {
+    /// The dot product of their features: it grows with the features, until a pixel looks at the very brightest alone.
+    #[default]
+    Dot,
+    /// The cosine between their features: from -1 to 1, however large they become.
+    Cosine,
+}
+
 /// What is known of the equation behind an NKN, whatever its weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -83,6 +94,9 @@ pub struct ModelConfig {
     /// Residual networks: the nonlocal block.
     #[serde(skip_serializing_if = "is_default")]
     pub block: Block,
+    /// What the affinity of two pixels is made of (NNN, alone or as a block).
+    #[serde(skip_serializing_if = "is_default")]
+    pub affinity: Affinity,
     /// d, the number of features of h at a node.
     pub width: usize,
     /// Hidden widths of the kernel network (NKN, GKN).
@@ -151,6 +165,7 @@ impl Default for ModelConfig {
         Self {
             kind: Kind::Nkn,
             block: Block::None,
+            affinity: Affinity::Dot,
             width: 1,
             kernel: vec![256, 256],
             reaction: vec![64],
@@ -271,6 +286,12 @@ impl ModelConfig {
             let got = format!("{:?}", self.block).to_lowercase();
             let hint = "a nonlocal block stands in a residual network";
             return Err(Error::invalid("model.block", "none, unless model.kind is preresnet", got, hint));
+        }
+        if self.affinity != Affinity::Dot && self.kind != Kind::Nnn && self.block != Block::Nnn {
+            let got = format!("{:?} with {}", self.affinity, self.kind).to_lowercase();
+            let expected = "dot, unless model.kind or model.block is nnn";
+            let hint = "the other networks have no affinity: leave it out";
+            return Err(Error::invalid("model.affinity", expected, got, hint));
         }
         Ok(())
     }
@@ -404,6 +425,7 @@ mod tests {
             ModelConfig { radius: None, ..ModelConfig::images() },
             ModelConfig { quadrature: Quadrature::Trapezoid, ..ModelConfig::images() },
             ModelConfig { block: Block::Nkn, ..ModelConfig::images() },
+            ModelConfig { affinity: Affinity::Cosine, ..ModelConfig::images() },
             ModelConfig { dropout: 1.0, ..ModelConfig::images() },
             ModelConfig { kind: Kind::Fno, ..ModelConfig::images() },
         ];

@@ -30,7 +30,7 @@ mod work;
 
 pub use crate::operator::Integrator;
 pub(crate) use batch::{Batch, BatchOptions, Normalisers};
-pub use config::{Block, Guarantee, Kind, ModelConfig};
+pub use config::{Affinity, Block, Guarantee, Kind, ModelConfig};
 pub use depth::Depth;
 pub use export::{Exported, ExportedLinks};
 pub(crate) use geometry::Geometries;

@@ -2,10 +2,12 @@
 //! nine blocks with 16, 32 and 64 channels, and, after the second block, L steps of a nonlocal network.
 //!
 //! Where a stage begins with fewer pixels and more channels, the shortcut is a convolution of 1 x 1. At another resolution the plain network is applied
-//! as it is: its mean over all pixels fits any. With a nonlocal block the convolutions work at the training's resolution and the block
-//! at the images' own, with prolongation and restriction between them.
+//! as it is: its mean over all pixels fits any. With a nonlocal block N the convolutions work at the training's resolution and the block
+//! at the images' own, with prolongation S and restriction U between them: on finer images h + U (N(S h) - S h), which is the paper's U N(S h)
+//! because U S = 1, on coarser ones h + S (N(U h) - U h). There S U is not 1, and the paper's S N(U h) would leave of the features only what the
+//! coarse grid can hold, though they stand on the training's grid before the block and after it: only what the block *changes* has to go
+//! through the coarse grid, as in a coarse-grid correction.
 
-use super::affinity::nonlocal;
 use super::config::Block;
 use super::image::{Network, Pass};
 use super::maps::PixelMap;
@@ -116,20 +118,20 @@ fn residual(pass: &Pass, block: &Residual, state: Tensor<3>) -> Tensor<3> {
     block.second.apply(inner, weight("conv2"), None, Some(shortcut), pass.engine)
 }
 
-/// The nonlocal block at the images' own resolution.
+/// The nonlocal block at the images' own resolution; what it changes comes back to the training's.
 fn nonlocal_block(pass: &Pass, state: Tensor<3>, maps: Option<&(PixelMap, PixelMap)>) -> Result<Tensor<3>> {
     let apply = |state: Tensor<3>| -> Result<Tensor<3>> {
         match pass.network.config.block {
             Block::None => Ok(state),
-            Block::Nnn => Ok(nonlocal(state.clone(), pass.parameters.get("nonlocal"), state, pass.engine)),
+            Block::Nnn => Ok(nnn::steps(pass, state)),
             Block::Nkn => (0..pass.network.depth)
                 .try_fold(state, |state, step| nkn::steps(pass, &format!("nonlocal.{step}."), state, 1)),
         }
     };
-    match maps {
-        None => apply(state),
-        Some((there, back)) => Ok(there.apply(apply(back.apply(state, pass.engine))?, pass.engine)),
-    }
+    let Some((there, back)) = maps else { return apply(state) };
+    let here = back.apply(state.clone(), pass.engine);
+    let change = apply(here.clone())? - here;
+    Ok(state + there.apply(change, pass.engine))
 }
 
 pub(crate) fn forward(pass: &Pass, images: Tensor<3>) -> Result<Tensor<2>> {
