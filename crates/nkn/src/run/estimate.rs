@@ -5,7 +5,7 @@ use super::data::Data;
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::model::image::Network;
-use crate::model::{Batch, BatchOptions, Block, Kind, Normalisers, Parameters, Predicting, Work, function};
+use crate::model::{Batch, BatchOptions, Kind, Normalisers, Parameters, Predicting, Work, function};
 use crate::seed::Seed;
 use crate::train::{OptimiserKind, Trainer};
 use crate::{Error, Result};
@@ -16,8 +16,8 @@ use std::time::Instant;
 const KERNEL_SHARE: f64 = 0.6;
 const FOURIER_SHARE: f64 = 0.2;
 const IMAGE_SHARE: f64 = 0.35;
-/// Affinities are made of exponentials, which are not counted as operations.
-const AFFINITY_SHARE: f64 = 0.15;
+/// Nonlocal networks on grey images: pixels of one level are taken as one, which leaves far fewer operations than are counted.
+const GREY_SHARE: f64 = 2.0;
 /// A step with the optimiser SOAP against one without.
 const SOAP: f64 = 1.6;
 
@@ -50,7 +50,7 @@ pub fn estimate(config: &RunConfig, data: &Data, peak: f64) -> Result<Vec<Estima
     let share = match data {
         Data::Functions { .. } if model.kind == Kind::Fno => FOURIER_SHARE,
         Data::Functions { .. } => KERNEL_SHARE,
-        Data::Images(_) if model.kind == Kind::Nnn || model.block == Block::Nnn => AFFINITY_SHARE,
+        Data::Images(splits) if model.kind == Kind::Nnn && splits.shape().channels == 1 => GREY_SHARE,
         Data::Images(_) => IMAGE_SHARE,
     };
     let one = |(rung, &depth): (usize, &usize)| -> Result<Estimate> {

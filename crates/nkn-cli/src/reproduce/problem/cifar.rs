@@ -1,7 +1,7 @@
 //! CIFAR-10: PreResNet-20 plain, with NNN blocks and with NKN blocks, trained at 32 x 32 (original), tested there, at 64 x 64
 //! (fine) and at 16 x 16 (coarse).
 
-use super::images::{self, GUESSING, PIXELS};
+use super::images::{self, AFFINITY, GUESSING, PIXELS};
 use super::{Job, Problem, Request, Task};
 use crate::reproduce::names::kind;
 use anyhow::Result;
@@ -37,6 +37,7 @@ pub static CIFAR: Problem = Problem {
          on grids with a common first pixel: even pixels are copied and odd ones averaged, or every second pixel is taken.",
         "Tao et al.: the numbers of Tao et al. (2018), quoted by the paper. L is the number of layers of the nonlocal block in a \
          PreResNet-20.",
+        AFFINITY,
     ],
 };
 

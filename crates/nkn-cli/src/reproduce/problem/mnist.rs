@@ -1,6 +1,6 @@
 //! Handwritten digits: NKN, CNN, multiscale CNN and NNN, trained and tested at 28 x 28 (fine) and 14 x 14 (coarse).
 
-use super::images::{self, GUESSING, PIXELS};
+use super::images::{self, AFFINITY, GUESSING, PIXELS};
 use super::{Job, Problem, Request, Task};
 use anyhow::Result;
 use nkn::model::{Kind, ModelConfig};
@@ -33,6 +33,7 @@ pub static MNIST: Problem = Problem {
          division is not known; ours is another.",
         "Multiscale CNN*: the numbers of Haber et al. (2018), quoted by the paper; trained with another loss, another optimiser and \
          regularisation.",
+        AFFINITY,
     ],
 };
 
