@@ -6,8 +6,8 @@ pub const QUOTED: &str = "multiscale-cnn-haber";
 /// Models that were trained from random weights at every depth, to compare: they are no row of the paper's tables.
 pub const RANDOM: &str = "-random";
 
-/// NKN with fewer features and a smaller kernel network than the paper's: a row of its own beside the paper's NKN.
-pub const SMALL: &str = "nkn-small";
+/// Networks with fewer features and smaller kernel networks than the paper's: rows of their own beside its numbers.
+pub const SMALL: &str = "-small";
 
 /// A model without its radius: its kind.
 pub fn kind(model: &str) -> &str {
@@ -21,10 +21,11 @@ fn radius(model: &str) -> Option<(&str, usize)> {
 }
 
 /// Kinds, their names, and the CSS classes that set their colours; style.css holds these.
-const KINDS: [(&str, &str, &str); 9] = [
+const KINDS: [(&str, &str, &str); 10] = [
     ("nkn", "NKN", "nkn"),
-    (SMALL, "NKN, small", "nkn"),
+    ("nkn-small", "NKN, small", "nkn"),
     ("gkn", "GKN", "gkn"),
+    ("gkn-small", "GKN, small", "gkn"),
     ("fno", "FNO", "fno"),
     ("nnn", "NNN", "nnn"),
     ("cnn", "CNN", "cnn"),
@@ -65,12 +66,12 @@ pub fn network(model: &str, depth: Option<usize>) -> String {
 /// The shape of a model's markers, so that they differ without colour too; networks of one kind differ by their radius.
 pub fn shape(model: &str) -> usize {
     match (class(model), radius(model)) {
-        _ if model == SMALL => 4,
+        ("gkn", _) if model.ends_with(SMALL) => 5,
+        ("nkn", _) if model.ends_with(SMALL) => 4,
         ("nkn", Some((_, 2))) => 4,
         ("nkn", Some((_, 4))) => 6,
         ("nkn", _) => 0,
         ("gkn" | "nnn", _) => 1,
-
         ("fno" | "cnn", _) => 3,
         _ => 2,
     }

@@ -26,7 +26,7 @@ pub fn errors(problem: &Problem, rows: &[Row]) -> Cells {
     let keys: BTreeSet<&Key> = ours.keys().copied().chain(printed).collect();
     let cell = |key: &Key| Cell {
         ours: ours.get(key).map(|seeds| seeds.values().copied().collect()).unwrap_or_default(),
-        paper: paper::published(&Key { model: key.model.replace(SMALL, "nkn"), ..key.clone() }),
+        paper: paper::published(&Key { model: key.model.replace(SMALL, ""), ..key.clone() }),
         tao: paper::published(&Key { metric: "error_rate_tao".into(), ..key.clone() }).map(|tao| tao.mean),
         unit: problem.task.unit(),
         collapse: (problem.collapse)(key),

@@ -29,7 +29,7 @@ pub fn ladder(
     config.data.folder = request.out().join("data");
     let is_fno = job.model == "fno";
     match job.model.as_str() {
-        "gkn" => {
+        "gkn" | "gkn-small" => {
             config.model.kind = Kind::Gkn;
             // Without it most of the deeper ladders end in numbers that are not finite.
             config.train.clip = Some(1.0);

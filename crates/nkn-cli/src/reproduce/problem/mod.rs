@@ -120,7 +120,7 @@ pub struct Request {
     /// How long to train
     #[arg(long, default_value = "full")]
     pub budget: Budget,
-    /// Models [default: all of the example: nkn, gkn, fno, for darcy nkn-small too; mnist cnn, multiscale-cnn, nnn, nkn; cifar preresnet20, nnn, nkn]
+    /// Models [default: all of the example: nkn, gkn, fno, for darcy nkn-small and gkn-small too; mnist cnn, multiscale-cnn, nnn, nkn; cifar preresnet20, nnn, nkn]
     #[arg(long, value_delimiter = ',', value_name = "MODEL")]
     pub models: Vec<String>,
     /// Depths, rising [default: poisson 1,2,4,8,16,32; darcy 1,2,4,8,16,32,64, gkn and fno to 16; quick darcy 1,2,4; images: the paper's]

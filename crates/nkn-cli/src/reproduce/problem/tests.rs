@@ -126,6 +126,11 @@ fn darcy_compares_initialisations() {
     let config = (request("darcy").problem.config)(random, &request("darcy")).unwrap();
     assert_eq!(config.train.initialisation, nkn::train::Initialisation::Random);
     assert_eq!(config.model.width, 32);
+    // The small GKN takes the steps of the small NKN.
+    let jobs = ["gkn-small", "nkn-small"].map(|model| jobs.iter().find(|job| job.model == model).unwrap());
+    let [gkn, small] = jobs.map(|job| (request("darcy").problem.config)(job, &request("darcy")).unwrap());
+    assert_eq!((gkn.model.kind, gkn.model.width), (nkn::model::Kind::Gkn, small.model.width));
+    assert!((0..5).all(|rung| gkn.train.epochs.at(rung) == small.train.epochs.at(rung)));
 }
 
 #[test]
