@@ -21,7 +21,7 @@ pub(crate) mod small;
 pub(crate) mod tile;
 
 pub(crate) use groups::Groups;
-pub(crate) use loops::{add_row, add_rows, mask, relu, set_rows, sum_rows};
+pub(crate) use loops::{add_row, add_rows, mask, relu, set_rows, sum_rows, where_positive};
 pub(crate) use matrix::{Matrix, gemm, gemm_parallel, gemm_strided};
 pub(crate) use pieces::{
     by_pieces, copied, copy_into, each_piece, swap_leading, transpose, transpose_blocks, transposed_blocks,

@@ -1,7 +1,7 @@
 //! Batch normalisation followed by ReLU, as one operation: two passes over the state instead of six.
 
 use crate::engine::Engine;
-use crate::linalg::{Real, each_piece, sum_rows, vectorised};
+use crate::linalg::{Real, each_piece, sum_rows, vectorised, where_positive};
 use crate::operation::{InTests, Operation, Seen, operate};
 use crate::parallel::Parallel;
 use burn::tensor::{Tensor, TensorData, activation::relu};
@@ -95,7 +95,7 @@ fn apply_line<T: Real>(result: &mut [T], input: &[T], factor: &[T], summand: &[T
     for (result, input) in result.chunks_exact_mut(channels).zip(input.chunks_exact(channels)) {
         for (((r, &x), &f), &s) in result.iter_mut().zip(input).zip(factor).zip(summand) {
             let y = f * x + s;
-            *r = if y > T::ZERO { y } else { T::ZERO };
+            *r = where_positive(y, y);
         }
     }
 }
@@ -116,7 +116,7 @@ fn gradient_sums<T: Real>(rows: Rows<T>, mean: &[T], shift: &mut [T], product: &
     for ((input, output), gradient) in inputs.zip(rows.gradient.chunks_exact(channels)) {
         let sums = shift.iter_mut().zip(product.iter_mut()).zip(mean);
         for (((&x, &y), &g), ((s, p), &m)) in input.iter().zip(output).zip(gradient).zip(sums) {
-            let g = if y > T::ZERO { g } else { T::ZERO };
+            let g = where_positive(y, g);
             *s += g;
             *p += g * (x - m);
         }
@@ -133,7 +133,7 @@ fn input_gradients<T: Real>(rows: Rows<T>, result: &mut [T], [mean, factor, slop
         let numbers = mean.iter().zip(factor).zip(slope).zip(offset);
         let values = input.iter().zip(output).zip(gradient).zip(result);
         for ((((&x, &y), &g), r), (((&m, &f), &s), &o)) in values.zip(numbers) {
-            let g = if y > T::ZERO { g } else { T::ZERO };
+            let g = where_positive(y, g);
             *r = f * g + s * (x - m) + o;
         }
     }

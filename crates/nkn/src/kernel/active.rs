@@ -1,7 +1,7 @@
 //! The units of a layer that are on somewhere in a block of rows, and matrices restricted to them.
 
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, vectorised};
+use crate::linalg::{Matrix, Real, vectorised, where_positive};
 use crate::parallel::Parallel;
 
 /// Columns with an entry that is not zero, ascending.
@@ -96,7 +96,7 @@ impl Active {
         for (to, (values, activations)) in result.chunks_exact_mut(self.len().max(1)).zip(rows) {
             for (t, &column) in to.iter_mut().zip(&self.columns) {
                 let column = column as usize;
-                *t = if activations[column] > T::ZERO { values[column] } else { T::ZERO };
+                *t = where_positive(activations[column], values[column]);
             }
         }
         result

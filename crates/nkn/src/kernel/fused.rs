@@ -9,7 +9,9 @@
 use super::active::{Active, Compact};
 use super::mlp::{LayerSpan, MlpShape};
 use crate::linalg::buffer::Buffer;
-use crate::linalg::{Matrix, Real, add_rows, gemm, gemm_parallel, mask, sum_rows, transpose, vectorised};
+use crate::linalg::{
+    Matrix, Real, add_rows, gemm, gemm_parallel, mask, sum_rows, transpose, vectorised, where_positive,
+};
 use crate::operation::Seen;
 use crate::parallel::Parallel;
 use std::ops::Range;
@@ -216,7 +218,7 @@ fn wide_layer<T: Real>(
         for row in output.chunks_exact_mut(outputs) {
             for (o, &b) in row.iter_mut().zip(bias) {
                 let value = *o + b;
-                *o = if activate { positive(value) } else { value };
+                *o = if activate { where_positive(value, value) } else { value };
             }
         }
     })
@@ -244,7 +246,7 @@ fn narrow_row<T: Real>(transposed: &[T], bias: &[T], activate: bool, input: &[T]
     }
     if activate {
         for o in output.iter_mut() {
-            *o = positive(*o);
+            *o = where_positive(*o, *o);
         }
     }
 }
@@ -275,9 +277,4 @@ fn add_outer<T: Real>(transposed: &mut [T], gradient: &[T], input: &[T]) {
             *s += value * g;
         }
     }
-}
-
-#[inline(always)]
-fn positive<T: Real>(value: T) -> T {
-    if value > T::ZERO { value } else { T::ZERO }
 }
