@@ -27,7 +27,7 @@ fn names(request: &Request) -> BTreeSet<String> {
 
 #[test]
 fn every_job_has_a_folder_and_a_valid_configuration() {
-    for (name, count) in [("poisson", 13), ("darcy", 17), ("mnist", 2 * 2 * 18), ("cifar", 2 * 14)] {
+    for (name, count) in [("poisson", 13), ("darcy", 21), ("mnist", 2 * 2 * 18), ("cifar", 2 * 14)] {
         for budget in [Budget::Quick, Budget::Full] {
             let request = Request { budget, seeds: vec![0, 1], ..request(name) };
             request.check().unwrap();
