@@ -82,7 +82,7 @@ fn settings(is_small: bool, job: &Job, budget: Budget) -> ([usize; 7], [f64; 7])
         (Budget::Full, false) if is_fine => [30; 7],
         // Smaller steps (below), so more of them where they are cheap: 300 leave one layer at 9.65e-2 instead of 8.49e-2.
         (Budget::Full, true) if job.data == Some(Data::Original) => [900, 150, 200, 250, 350, 300, 300],
-        (Budget::Full, true) => [300, 150, 200, 250, 350, 300, 300],
+        (Budget::Full, true) => [300, 150, 200, 300, 325, 300, 300],
         (Budget::Full, false) => [150, 150, 250, 400, 350, 300, 300],
     };
     // Without normalisation the solution is a thousandth of the features: a large step throws it far off.
