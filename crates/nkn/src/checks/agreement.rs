@@ -157,6 +157,33 @@ fn a_geometry_is_made_once() {
     }
 }
 
+/// With one layer the shared blocks are made where they are used, some nodes at a time: an odd number of nodes, many times what is made together,
+/// has the gradients of the other orders.
+#[test]
+fn blocks_made_in_passing_give_the_same_gradients() {
+    for kind in [Kind::Nkn, Kind::Gkn] {
+        for width in [1, 3, 16] {
+            let run = |order: Order| {
+                let mut case = Case {
+                    order: Some(order),
+                    samples: samples(&[13, 11], 5),
+                    ..Case::new(kind, false, Quadrature::Mean, 1)
+                };
+                case.config.width = width;
+                case.config.radius = Some(0.2);
+                case.normalisers = Normalisers::fit(&case.config, &case.samples).unwrap();
+                gradients(&case, Quadrature::Mean, DType::F64, Engine::Automatic)
+            };
+            let expected = run(Order::Blocks);
+            for order in [Order::Dense, Order::Shared, Order::Contracted] {
+                for ((name, computed), (_, expected)) in run(order).iter().zip(&expected) {
+                    assert!(relative(computed, expected) < 1e-10, "{kind} {order:?}, width {width}: {name}");
+                }
+            }
+        }
+    }
+}
+
 /// One thread and two give the same bits, in all orders.
 #[test]
 fn threads_do_not_change_a_bit() {
@@ -168,15 +195,16 @@ fn threads_do_not_change_a_bit() {
             let run = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 pool.install(|| {
-                    let case = Case {
-                        order: Some(order),
-                        samples: samples(&[12, 12], 40),
-                        ..Case::new(Kind::Nkn, sees, Quadrature::Mean, 3)
-                    };
-                    let mut case = case;
-                    case.normalisers = Normalisers::fit(&case.config, &case.samples).unwrap();
-                    case.config.radius = Some(0.2);
-                    gradients(&case, Quadrature::Mean, DType::F32, Engine::Automatic)
+                    [1, 3].map(|depth| {
+                        let mut case = Case {
+                            order: Some(order),
+                            samples: samples(&[12, 12], 40),
+                            ..Case::new(Kind::Nkn, sees, Quadrature::Mean, depth)
+                        };
+                        case.normalisers = Normalisers::fit(&case.config, &case.samples).unwrap();
+                        case.config.radius = Some(0.2);
+                        gradients(&case, Quadrature::Mean, DType::F32, Engine::Automatic)
+                    })
                 })
             };
             assert!(run(1) == run(2), "{order:?}, kernel sees b: {sees}");

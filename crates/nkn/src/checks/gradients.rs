@@ -161,8 +161,8 @@ fn gradients_of_the_input() {
 #[test]
 fn gradients_of_wide_states() {
     for kind in [Kind::Nkn, Kind::Gkn] {
-        for (order, sees) in [(Order::Blocks, true), (Order::Shared, false)] {
-            let mut case = Case { order: Some(order), ..Case::new(kind, sees, Quadrature::Mean, 2) };
+        for (order, sees, depth) in [(Order::Blocks, true, 2), (Order::Shared, false, 2), (Order::Shared, false, 1)] {
+            let mut case = Case { order: Some(order), ..Case::new(kind, sees, Quadrature::Mean, depth) };
             case.config.width = 16;
             check_parameters(&case, Quadrature::Mean);
             check_input(&case, Quadrature::Mean);

@@ -1,5 +1,7 @@
 //! Numbers sorted into groups.
 
+use std::ops::Range;
+
 /// The members of group g are `members[offsets[g]..offsets[g + 1]]`, in the order in which they came.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Groups {
@@ -26,7 +28,12 @@ impl Groups {
 
     /// The members of a group.
     pub fn of(&self, group: usize) -> &[u32] {
-        &self.members[self.offsets[group]..self.offsets[group + 1]]
+        self.of_all(group..group + 1)
+    }
+
+    /// The members of some groups, one group after the other.
+    pub fn of_all(&self, groups: Range<usize>) -> &[u32] {
+        &self.members[self.offsets[groups.start]..self.offsets[groups.end]]
     }
 }
 

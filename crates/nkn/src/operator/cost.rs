@@ -69,8 +69,13 @@ impl Plan {
                 (form + flops, form / rate::FORM + flops / rate::DENSE, 3.0 * size * size + rows * d * d)
             }
             Order::Shared => {
-                let seconds = form / rate::FORM + flops * (1.0 + rate::SHARED_OVERHEAD / (d * d)) / rate::SHARED;
-                (form + flops, seconds, (2.0 * gradients - 1.0) * rows * d * d)
+                // Blocks that are made in passing are made once more for the adjoint.
+                let (made, kept) = match self.makes_blocks_in_passing() {
+                    true => (form * (passes + gradients - 1.0) / passes, 0.0),
+                    false => (form, (2.0 * gradients - 1.0) * rows * d * d),
+                };
+                let seconds = made / rate::FORM + flops * (1.0 + rate::SHARED_OVERHEAD / (d * d)) / rate::SHARED;
+                (form + flops, seconds, kept)
             }
             Order::Blocks => {
                 // Every block comes from main memory once per layer and direction.

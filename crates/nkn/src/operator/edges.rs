@@ -2,7 +2,7 @@
 
 use crate::domain::Neighbourhood;
 use crate::linalg::Groups;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 /// A neighbourhood by target, with the target of each edge and the edges by source. It is made once for a domain and shared by all plans on it.
@@ -25,6 +25,11 @@ impl Edges {
     /// The edges whose source is y, in order.
     pub(crate) fn of_source(&self, y: usize) -> &[u32] {
         self.by_source.of(y)
+    }
+
+    /// Those of some sources, one source after the other.
+    pub(crate) fn of_sources(&self, sources: Range<usize>) -> &[u32] {
+        self.by_source.of_all(sources)
     }
 }
 
@@ -62,6 +67,8 @@ mod tests {
             }
             assert!(edges.of_source(y).is_sorted());
         }
+        let some: Vec<u32> = (3..7).flat_map(|y| edges.of_source(y)).copied().collect();
+        assert_eq!(edges.of_sources(3..7), some);
         assert!(seen.iter().all(|&seen| seen));
     }
 }

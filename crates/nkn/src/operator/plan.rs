@@ -205,6 +205,12 @@ impl Plan {
         self.order == Order::Contracted && !self.purpose.training
     }
 
+    /// Whether the order of shared blocks makes each where it is used instead of all at once: if a block is used by a single layer and comes from
+    /// features.
+    pub(super) fn makes_blocks_in_passing(&self) -> bool {
+        self.depth == 1 && self.width > 1 && self.purpose.features > 0
+    }
+
     /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.graph.nodes()

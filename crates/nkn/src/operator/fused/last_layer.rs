@@ -66,6 +66,51 @@ pub(super) fn transposed<T: Real>(weight: &[T], d: usize, width: usize, layout: 
     result
 }
 
+/// The last layer as it is applied to some rows at a time.
+pub(super) struct LastLayer<'a, T: Real> {
+    plan: &'a Plan,
+    /// Features x outputs, these in the order of the layout.
+    weight: Buffer<T>,
+    bias: Vec<T>,
+    /// The number of features.
+    width: usize,
+}
+
+impl<'a, T: Real> LastLayer<'a, T> {
+    /// Ready to make blocks in this layout.
+    pub(super) fn new(plan: &'a Plan, inputs: &Inputs<T>, layout: Layout) -> Self {
+        let (size, width) = (plan.width * plan.width, feature_width(plan, inputs));
+        let (weight, given) = inputs.last_layer.split_at(size * width);
+        let mut bias = vec![T::ZERO; size];
+        for (output, &value) in given.iter().enumerate() {
+            bias[layout.place(output, plan.width)] = value;
+        }
+        Self { plan, weight: transposed(weight, plan.width, width, layout), bias, width }
+    }
+
+    /// The blocks of the rows with these numbers, out of all features.
+    pub(super) fn apply(&self, mut rows: impl Iterator<Item = usize>, features: &[T], blocks: &mut [T]) {
+        let size = self.bias.len();
+        for blocks in blocks.chunks_mut(BLOCK * size) {
+            let mut picked = Buffer::any(blocks.len() / size * self.width);
+            for (to, row) in picked.chunks_exact_mut(self.width).zip(&mut rows) {
+                to.copy_from_slice(&features[row * self.width..(row + 1) * self.width]);
+            }
+            let piece = piece(self.plan, &picked, self.width);
+            for tile in tiles(size) {
+                let weight = active_weight(&piece.active, &self.weight, &self.bias, &tile);
+                let weight = Matrix::new(&weight, piece.columns, tile.len());
+                gemm_strided(&mut blocks[tile.start..], size, T::ZERO, T::ONE, piece.matrix(), weight);
+            }
+        }
+    }
+}
+
+/// As many nodes as have about a block of rows.
+pub(super) fn nodes_together(plan: &Plan) -> usize {
+    (BLOCK * plan.nodes() / plan.kernel_rows().max(1)).max(1)
+}
+
 /// The kernel blocks K, one row of d² numbers per kernel row. `finish` gets some of them while they are in the cache, with the
 /// number of the first.
 pub(super) fn forward<T: Real>(
@@ -94,23 +139,11 @@ pub(super) fn forward<T: Real>(
         finish(0, &mut blocks);
         return blocks;
     }
-    let transposed = transposed(weight, plan.width, width, layout);
-    let mut arranged = vec![T::ZERO; size];
-    for (output, &value) in bias.iter().enumerate() {
-        arranged[layout.place(output, plan.width)] = value;
-    }
-    let bias = &arranged[..];
-    blocks.chunks_mut(BLOCK * size).zip(inputs.features.chunks(BLOCK * width)).enumerate().parallel().for_each(
-        |(index, (blocks, features))| {
-            let piece = piece(plan, features, width);
-            for tile in tiles(size) {
-                let weight = active_weight(&piece.active, &transposed, bias, &tile);
-                let weight = Matrix::new(&weight, piece.columns, tile.len());
-                gemm_strided(&mut blocks[tile.start..], size, T::ZERO, T::ONE, piece.matrix(), weight);
-            }
-            finish(index * BLOCK, blocks);
-        },
-    );
+    let last_layer = LastLayer::new(plan, inputs, layout);
+    blocks.chunks_mut(BLOCK * size).enumerate().parallel().for_each(|(index, blocks)| {
+        last_layer.apply(index * BLOCK.., inputs.features, blocks);
+        finish(index * BLOCK, blocks);
+    });
     blocks
 }
 
@@ -182,8 +215,7 @@ pub(super) fn backward_by_nodes<T: Real>(
     let (weight, bias) = inputs.last_layer.split_at(size * width);
     let transposed = transposed(weight, plan.width, width, Layout::Rows);
     let (nodes, offsets) = (plan.nodes(), plan.graph.offsets());
-    // As many nodes as have about a block of rows.
-    let together = (BLOCK * nodes / rows.max(1)).max(1);
+    let together = nodes_together(plan);
     let lane = nodes.div_ceil(LANES).next_multiple_of(together);
     let starts: Vec<usize> = (0..nodes).step_by(lane).collect();
     let end = |start: usize, count: usize| nodes.min(start + count);

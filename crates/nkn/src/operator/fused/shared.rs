@@ -3,24 +3,32 @@
 //! What a layer multiplies with, carry + step A, is formed once: `step w K` on the edges, everything that acts on h(x) itself on
 //! the diagonal. States are nodes x samples x d. The adjoint is the same sum with transposed blocks, taken by source; the
 //! derivative of a block is one product over all layers and samples. Blocks are many: what is done to them is done while they are
-//! in the cache, and their derivatives go into those of the kernel network some nodes at a time, without being kept.
+//! in the cache, and their derivatives go into those of the kernel network some nodes at a time, without being kept. With a single
+//! layer a block is used once on the way there and once on the way back: it is made where it is used, and made again for the
+//! adjoint, which is cheaper than writing it to main memory, transposing and reading it.
 
-use super::last_layer::{self, Layout};
+use super::last_layer::{self, LastLayer, Layout};
 use super::{Gradients, Inputs, Saved, States, by_node_or_shared, from_nodes_first, nodes_first, reaction_of};
 use crate::linalg::buffer::Buffer;
 use crate::linalg::gathered::{ByTwo, Sizes, Term, gather};
 use crate::linalg::outer::{Pair, Triple, outer, outer_three};
-use crate::linalg::{Real, copy_into, mask, relu, set_rows, sum_rows, transpose_blocks, vectorised};
+use crate::linalg::{Real, copy_into, mask, relu, set_rows, sum_rows, transpose_blocks, transposed_blocks, vectorised};
 use crate::operator::plan::Plan;
 use crate::parallel::Parallel;
+use std::ops::Range;
 
-/// Some blocks K (one per edge), from this edge on, become `step w K`.
-fn scale_blocks<T: Real>(plan: &Plan, first: usize, blocks: &mut [T]) {
+/// How many nodes a thread takes at a time, in pairs: if it makes their blocks, as many as stay in the cache.
+fn nodes_together(plan: &Plan) -> usize {
+    if plan.makes_blocks_in_passing() { last_layer::nodes_together(plan).next_multiple_of(2) } else { 2 }
+}
+
+/// The blocks K of these edges become `step w K`.
+fn scale_blocks<T: Real>(plan: &Plan, edges: impl Iterator<Item = usize>, blocks: &mut [T]) {
     let step = plan.update.step();
-    let weights = &plan.graph.weights()[first..];
+    let weights = plan.graph.weights();
     vectorised!({
-        for (block, &weight) in blocks.chunks_exact_mut(plan.width * plan.width).zip(weights) {
-            let factor = T::of(step * weight);
+        for (block, edge) in blocks.chunks_exact_mut(plan.width * plan.width).zip(edges) {
+            let factor = T::of(step * weights[edge]);
             block.iter_mut().for_each(|value| *value = factor * *value);
         }
     });
@@ -64,72 +72,101 @@ fn sizes(plan: &Plan) -> Sizes {
     Sizes { samples: plan.samples(), rows: plan.width, columns: plan.width }
 }
 
-/// The sums of all nodes, two nodes at a time: `start` at every sample, the node's own block, which `prepare` may make before, and the terms of its edges,
-/// which come sorted by their states.
-fn by_two<T: Real>(
+/// The sums of some nodes from x on, two at a time: `start` at every sample, the node's own block, and the terms of its edges, which come
+/// sorted by their states.
+fn sums<T: Real>(
     plan: &Plan,
+    (by_two, x): (&mut ByTwo, usize),
     states: &[T],
-    (diagonal, blocks): (&mut [T], &[T]),
+    (diagonal, blocks): (&[T], &[T]),
     result: &mut [T],
     start: &[T],
-    prepare: impl Fn(usize, &mut [T]) + Sync,
-    terms: impl Fn(usize, &mut Vec<Term>) + Sync,
+    terms: impl Fn(usize, &mut Vec<Term>),
 ) {
-    let d = plan.width;
-    let node = plan.samples() * d;
-    let sizes = sizes(plan);
-    let pairs = result.chunks_mut(2 * node).zip(diagonal.chunks_mut(2 * d * d)).enumerate();
-    pairs.parallel().for_each_with(ByTwo::default, |by_two, (pair, (result, diagonal))| {
-        let x = 2 * pair;
+    let size = plan.width * plan.width;
+    let node = plan.samples() * plan.width;
+    let pairs = result.chunks_mut(2 * node).zip(diagonal.chunks(2 * size));
+    for (x, (result, diagonal)) in (x..).step_by(2).zip(pairs) {
         set_rows(result, start);
-        let nodes = result.chunks_exact_mut(node).zip(diagonal.chunks_exact_mut(d * d));
-        for (offset, (result, diagonal)) in nodes.enumerate() {
-            prepare(x + offset, diagonal);
-            let own = Term { states: (x + offset) * node, block: 0 };
-            gather(sizes, &[own], states, diagonal, result);
+        for (offset, result) in result.chunks_exact_mut(node).enumerate() {
+            let own = Term { states: (x + offset) * node, block: offset * size };
+            gather(sizes(plan), &[own], states, diagonal, result);
         }
-        by_two.gather(sizes, states, blocks, result, |offset, list| terms(x + offset, list));
-    });
+        by_two.gather(sizes(plan), states, blocks, result, |offset, list| terms(x + offset, list));
+    }
 }
 
 pub fn forward<T: Real>(plan: &Plan, inputs: Inputs<T>, keep: bool) -> (Vec<T>, Saved<T>) {
-    let d = plan.width;
-    let node = plan.samples() * d;
-    let scale = |first: usize, blocks: &mut [T]| scale_blocks(plan, first, blocks);
-    let blocks = last_layer::forward(plan, &inputs, Layout::Columns, scale);
-    let mut own = Buffer::any(plan.nodes() * d * d);
+    let size = plan.width * plan.width;
+    let node = plan.samples() * plan.width;
+    let offsets = plan.graph.offsets();
+    let scale = |first: usize, blocks: &mut [T]| scale_blocks(plan, first.., blocks);
+    let last_layer = plan.makes_blocks_in_passing().then(|| LastLayer::new(plan, &inputs, Layout::Columns));
+    let kept = match &last_layer {
+        Some(_) => Buffer::any(0),
+        None => last_layer::forward(plan, &inputs, Layout::Columns, scale),
+    };
+    let make = |last_layer: &LastLayer<T>, edges: &Range<usize>| {
+        let mut blocks = Buffer::any(edges.len() * size);
+        last_layer.apply(edges.clone(), inputs.features, &mut blocks);
+        scale(edges.start, &mut blocks);
+        blocks
+    };
+    let mut own = Buffer::any(plan.nodes() * size);
     let step = T::of(plan.update.step());
     let source: Vec<T> = inputs.source.iter().map(|&c| step * c).collect();
     let mut states = States::new(plan, inputs.initial, keep);
+    let together = nodes_together(plan);
     for layer in 0..plan.depth {
         let (h, next) = states.step(layer);
-        let terms = |x: usize, terms: &mut Vec<Term>| {
-            let first = plan.graph.offsets()[x];
-            let edges = plan.graph.row(x).enumerate();
-            terms.extend(edges.map(|(e, (y, _))| Term { states: y * node, block: (first + e) * d * d }));
-        };
-        let prepare = |x: usize, own: &mut [T]| {
+        let parts = next.chunks_mut(together * node).zip(own.chunks_mut(together * size)).enumerate();
+        parts.parallel().for_each_with(ByTwo::default, |by_two, (part, (result, own))| {
+            let first = part * together;
+            let edges = offsets[first]..offsets[first + own.len() / size];
+            let made = last_layer.as_ref().map(|last_layer| make(last_layer, &edges));
+            let blocks = made.as_deref().unwrap_or_else(|| &kept[edges.start * size..edges.end * size]);
+            let begin = |x: usize| offsets[x] - edges.start;
             if layer == 0 {
-                let edges = plan.graph.offsets()[x] * d * d..plan.graph.offsets()[x + 1] * d * d;
-                diagonal(plan, x, &blocks[edges], inputs.reaction, Layout::Columns, own);
+                for (x, own) in (first..).zip(own.chunks_exact_mut(size)) {
+                    let blocks = &blocks[begin(x) * size..begin(x + 1) * size];
+                    diagonal(plan, x, blocks, inputs.reaction, Layout::Columns, own);
+                }
             }
-        };
-        by_two(plan, h, (&mut own, &blocks), next, &source, prepare, terms);
+            let terms = |x: usize, terms: &mut Vec<Term>| {
+                let sources = plan.graph.row(x).zip(begin(x)..);
+                terms.extend(sources.map(|((y, _), block)| Term { states: y * node, block: block * size }));
+            };
+            sums(plan, (by_two, first), h, (own, blocks), result, &source, terms);
+        });
         if plan.update.activates(layer, plan.depth) {
             next.chunks_mut(node).parallel().for_each(relu);
         }
     }
     let (result, states) = states.finish(plan);
-    (result, Saved::new(states, blocks))
+    // Blocks that are made again need not be kept, but sums over them.
+    (result, Saved::new(states, if last_layer.is_some() { own } else { kept }))
 }
 
 pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradient: &[T]) -> Gradients<T> {
     let d = plan.width;
-    let node = plan.samples() * d;
+    let (node, size) = (plan.samples() * d, d * d);
     let length = gradient.len();
     let Saved { states, matrix, .. } = saved;
-    let (blocks, mut diagonal) = transposed(plan, &matrix, inputs.reaction);
+    let last_layer = plan.makes_blocks_in_passing().then(|| LastLayer::new(plan, &inputs, Layout::Rows));
+    let (kept, diagonal) = match &last_layer {
+        Some(_) => (Buffer::any(0), transposed_blocks(d, &matrix)),
+        None => transposed(plan, &matrix, inputs.reaction),
+    };
     drop(matrix);
+    let make = |last_layer: &LastLayer<T>, nodes: Range<usize>| {
+        let edges = plan.graph.of_sources(nodes);
+        let numbers = edges.iter().map(|&edge| edge as usize);
+        let mut blocks = Buffer::any(edges.len() * size);
+        last_layer.apply(numbers.clone(), inputs.features, &mut blocks);
+        scale_blocks(plan, numbers, &mut blocks);
+        blocks
+    };
+    let together = nodes_together(plan);
     // The adjoint after each layer, where the activation lets it pass; the first is that of the initial state.
     let mut adjoints = Buffer::any((plan.depth + 1) * length);
     copy_into(&mut adjoints[plan.depth * length..], &nodes_first(plan, gradient));
@@ -140,15 +177,23 @@ pub fn backward<T: Real>(plan: &Plan, inputs: Inputs<T>, saved: Saved<T>, gradie
             mask(own, &states[(layer + 1) * length..(layer + 2) * length]);
         }
         let own = &*own;
-        let terms = |y: usize, terms: &mut Vec<Term>| {
-            terms.extend(plan.graph.of_source(y).iter().map(|&edge| Term {
-                states: plan.graph.targets[edge as usize] as usize * node,
-                block: edge as usize * d * d,
-            }));
-        };
-        by_two(plan, own, (&mut diagonal, &blocks), below, &vec![T::ZERO; d], |_, _| (), terms);
+        let start = vec![T::ZERO; d];
+        let parts = below.chunks_mut(together * node).zip(diagonal.chunks(together * size)).enumerate();
+        parts.parallel().for_each_with(ByTwo::default, |by_two, (part, (result, diagonal))| {
+            let first = part * together;
+            let made = last_layer.as_ref().map(|last_layer| make(last_layer, first..first + diagonal.len() / size));
+            let blocks = made.as_deref().unwrap_or(&kept);
+            let terms = |y: usize, terms: &mut Vec<Term>| {
+                let numbers = plan.graph.of_sources(first..y).len()..;
+                terms.extend(plan.graph.of_source(y).iter().zip(numbers).map(|(&edge, number)| {
+                    let block = if made.is_some() { number } else { edge as usize };
+                    Term { states: plan.graph.targets[edge as usize] as usize * node, block: block * size }
+                }));
+            };
+            sums(plan, (by_two, first), own, (diagonal, blocks), result, &start, terms);
+        });
     }
-    drop((blocks, diagonal));
+    drop((kept, diagonal));
     let states = &states[..plan.depth * length];
     let scaled = &adjoints[length..];
     let (features, last_layer, reaction) = kernel_gradients(plan, &inputs, states, scaled);
