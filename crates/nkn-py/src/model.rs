@@ -126,7 +126,7 @@ impl Model {
             let go_on = |_, _| !stop.is_asked();
             let device = Predicting::default().device;
             let how = Predicting { quadrature, memory_gib, double, depth, tolerance, device, go_on: &go_on };
-            self.0.predict_with(&*samples.0, &how)
+            self.0.predict_with(&*self.0.placed(&samples.0)?, &how)
         };
         Ok(row(py, compute(py, work, |_| Ok(()))?))
     }
@@ -145,7 +145,7 @@ impl Model {
         let measures = quietly(py, || {
             let how = Predicting::default();
             match &examples {
-                Examples::Samples(samples) => self.0.measures(&*samples.0, "test", None, &how),
+                Examples::Samples(samples) => self.0.measures(&*self.0.placed(&samples.0)?, "test", None, &how),
                 Examples::Images(images) => self.0.measures(&*images.0, "test", None, &how),
             }
         })?;
@@ -156,7 +156,7 @@ impl Model {
     fn spectrum<'py>(&self, py: Python<'py>, examples: Examples) -> PyResult<Bound<'py, PyDict>> {
         let stability = quietly(py, || {
             let operator = match &examples {
-                Examples::Samples(samples) => Elliptic::new(&self.0, &samples.0)?,
+                Examples::Samples(samples) => Elliptic::new(&self.0, &*self.0.placed(&samples.0)?)?,
                 Examples::Images(images) => Elliptic::of_images(&self.0, images.0.side, 0)?,
             };
             Stability::of(&self.0, &operator)
@@ -176,6 +176,6 @@ impl Model {
 
     /// The domain of samples as the network sees it, in plain arrays.
     fn exported<'py>(&self, py: Python<'py>, samples: Samples) -> PyResult<Bound<'py, PyDict>> {
-        exported(py, quietly(py, || self.0.exported(samples.0.domain()))?)
+        exported(py, quietly(py, || self.0.exported(self.0.placed(&samples.0)?.domain()))?)
     }
 }

@@ -77,6 +77,18 @@ def test_places_and_shapes() -> None:
     assert [part.shape for part in samples.points] == [(size, 2) for size in sizes]
 
 
+def test_periodic_axes_of_the_training_hold_for_points(poisson: nkn.Samples) -> None:
+    """Where the network closes a circle, points near one end have neighbours at the other, however they are given."""
+    f, u = poisson["f"][:, :-1], poisson["u"][:, :-1]
+    model = nkn.NKN(width=2, kernel=[8], radius=0.3, epochs=2, verbose=0)
+    model.fit(f, u, lower=[0.0], upper=[2.0], periodic=[True])
+    points = np.arange(16)[:, None] / 8.0
+    expected = model.predict(f, points=points, lower=[0.0], upper=[2.0], periodic=[True])
+    assert same(model.predict(f, points=points), expected)
+    samples = nkn.Samples(f, lower=[0.0], upper=[2.0])
+    assert same(model.predict(samples), model.predict(f))
+
+
 def test_the_box_of_the_training(poisson: nkn.Samples) -> None:
     model = small(depths=[1]).fit(poisson["f"], poisson["u"], lower=[-1.0], upper=[3.0])
     grid = np.linspace(-1.0, 3.0, 17)

@@ -25,16 +25,16 @@ pub struct Options {
     /// What to measure
     #[arg(default_value = "poisson")]
     name: Name,
-    /// Depths [default: 1,32 for poisson, 16 for darcy, 4 for fno and cloud, 2 for mnist]
+    /// Depths [default: 1,32 for poisson, 16 for darcy, 4 for fno and cloud, 2 for mnist and preresnet]
     #[arg(long, value_delimiter = ',')]
     depth: Vec<usize>,
-    /// Points per side of the grid, or of the cloud [default: 101 for poisson, 16 for darcy and fno, 100000 for cloud]
+    /// Points per side of the grid, or points of the cloud [default: 101 for poisson, 16 for darcy and fno, 28 for mnist, 32 for preresnet, 100000 for cloud]
     #[arg(long)]
     resolution: Option<usize>,
     /// Samples of the batch [default: 500 for poisson, 10 for darcy, 20 for fno, 1 for cloud, 128 for images]
     #[arg(long)]
     batch: Option<usize>,
-    /// Quadrature rule of darcy and mnist
+    /// Quadrature rule of darcy, mnist, cloud and growth
     #[arg(long, default_value = "mean")]
     quadrature: Quadrature,
     /// Radius of the neighbourhoods of mnist and of preresnet's block, in pixels [default: 3 and 4]
@@ -52,7 +52,7 @@ pub struct Options {
     /// Growth: the page to write, with the drawings; a .csv of the same name goes beside it
     #[arg(long, value_name = "FILE", default_value = "growth.html")]
     out: PathBuf,
-    /// Repetitions; the best one counts [default: 20 for poisson and fno, 3 for darcy, 10 for images]
+    /// Repetitions; the best one counts [default: 20 for poisson and fno, 3 for darcy and cloud, 10 for images]
     #[arg(long)]
     repeats: Option<usize>,
 }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use nkn::Images;
 use nkn::domain::Domain;
 use nkn::field::{Field, Samples, mean};
-use nkn::io::{Need, read_dataset, write_dataset};
+use nkn::io::{Need, check_ending, read_dataset, write_dataset};
 use nkn::problem::images::{ImageSet, load, prepare};
 use nkn::problem::{darcy, poisson};
 use nkn::run::usual_folder;
@@ -104,10 +104,12 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
     let (out, samples) = match options {
         Options::Poisson(Poisson { out, force, samples, first, points, seed }) => {
             super::refuse_existing(out, *force)?;
+            check_ending(out)?;
             (out, poisson::generate(Seed::new(*seed), *first, *samples, *points)?)
         }
         Options::Darcy(options) => {
             super::refuse_existing(&options.out, options.force)?;
+            check_ending(&options.out)?;
             (&options.out, darcy_samples(options)?)
         }
         Options::Mnist(files) => return images(ImageSet::Mnist, files),

@@ -87,7 +87,7 @@ impl TestSets {
     fn measure(&self, model: &Model, how: &Predicting) -> Result<Vec<Measure>> {
         let measures: nkn::Result<Vec<_>> = match self {
             Self::Functions(sets) => {
-                let placed = |set: &Samples| model.measures(&model.placed(set.clone())?, "test", None, how);
+                let placed = |set: &Samples| model.measures(&*model.placed(set)?, "test", None, how);
                 sets.iter().map(placed).collect()
             }
             Self::Images(tests, sides) => {

@@ -5,7 +5,7 @@ use crate::Global;
 use anyhow::{Result, bail};
 use clap::Args;
 use nkn::domain::Quadrature;
-use nkn::io::{Need, read_dataset, read_images, write_atomically, write_dataset};
+use nkn::io::{Need, check_ending, read_dataset, read_images, write_atomically, write_dataset};
 use nkn::model::{Depth, Model, Predicting, Space};
 use std::path::PathBuf;
 
@@ -64,13 +64,20 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
 }
 
 fn functions(options: &Options, model: &Model, how: &Predicting) -> Result<()> {
+    if !meshes::wanted(&options.out) {
+        check_ending(&options.out)?;
+    }
     if let Some(steps) = options.time.steps {
         if meshes::wanted(&options.out) {
-            bail!("--steps: expected an .npz file to write, got {}\n  hint: give another --out", options.out.display());
+            bail!(
+                "--steps: expected an .npz or .h5 file to write, got {}\n  hint: give another --out",
+                options.out.display()
+            );
         }
         return super::steps::predict(options, steps, model, how);
     }
-    let given = model.placed(read_dataset(&options.input, Need::Inputs, &model.config().output_names())?)?;
+    let given = read_dataset(&options.input, Need::Inputs, &model.config().output_names())?;
+    let given = model.placed(&given)?;
     // What cannot be written is said before the work.
     let files = meshes::files(&options.out, &options.input, &given, options.force)?;
     let samples = model.predicted(&given, how)?;

@@ -62,6 +62,10 @@ impl Options {
     fn limit(&self) -> Result<Option<Duration>> {
         let wrong =
             |hours: f64| anyhow!("--max-hours: expected a positive number, got {hours}\n  hint: for example 0.5");
-        self.max_hours.map(|hours| Duration::try_from_secs_f64(3600.0 * hours).map_err(|_| wrong(hours))).transpose()
+        let limit = |hours: f64| match Duration::try_from_secs_f64(3600.0 * hours) {
+            Ok(limit) if !limit.is_zero() => Ok(limit),
+            _ => Err(wrong(hours)),
+        };
+        self.max_hours.map(limit).transpose()
     }
 }

@@ -36,7 +36,8 @@ pub fn predict(options: &predict::Options, steps: usize, model: &Model, how: &Pr
         let states = read_trajectories(&options.input, &outputs, &feeds, 1);
         states.ok().and_then(|mut states| states.pop()).ok_or(error)
     });
-    let samples = model.placed(read?)?;
+    let read = read?;
+    let samples = model.placed(&read)?;
     let after = model.rollout_fed(&samples, steps, &feeds, how)?;
     write_trajectories(&options.out, &samples, &after, &feeds)?;
     let fed: Vec<String> = feeds.iter().map(|feed| format!("{} gets {}", feed.input, feed.output)).collect();
@@ -68,7 +69,8 @@ pub fn evaluate(global: &Global, options: &eval::Options, steps: usize, folder: 
         let model = folder.model_at(depth)?;
         let feeds = model.feeds(&options.time.feed)?;
         let read = read_trajectories(path, &model.config().output_names(), &feeds, steps)?;
-        let truth = read.into_iter().map(|samples| model.placed(samples)).collect::<nkn::Result<Vec<_>>>()?;
+        let truth =
+            read.iter().map(|samples| Ok(model.placed(samples)?.into_owned())).collect::<nkn::Result<Vec<_>>>()?;
         for &quadrature in &rules {
             let (memory_gib, device) = (options.memory_gib, global.device);
             let how = Predicting { quadrature, memory_gib, device, ..Predicting::default() };

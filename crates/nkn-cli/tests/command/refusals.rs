@@ -41,6 +41,11 @@ fn wrong_configurations() {
         ("[data]\npoints = 1", vec!["points"]),
         ("[model]\nquadrature = \"overlap\"", vec!["overlap"]),
         ("this is not toml", vec!["wrong.toml", "line 1"]),
+        ("[model]\nradius = 0.001", vec!["model.radius", "more than its own centre", "0.001"]),
+        ("[train]\nloss = \"cross_entropy\"", vec!["train.loss", "relative_l2"]),
+        ("[model]\nquadrature = \"stencil\"", vec!["model.quadrature", "stencil", "for a training"]),
+        ("[train]\ncertified = true", vec!["train.certified", "dissipative"]),
+        ("[train]\nvalidation = 100000", vec!["train.validation", "fewer than"]),
     ] {
         let config = place.file("wrong.toml", text);
         refuses(nkn().arg("train").arg(&config).arg("--out").arg(place.path("run")), &words);
@@ -65,12 +70,19 @@ fn an_existing_run_is_not_touched() {
         command
     };
     refuses(&mut train(&[]), &["exists already", "--resume", "--force", "--out"]);
-    refuses(&mut train(&["--resume", "--set", "train.seed=9"]), &["differs"]);
+    refuses(&mut train(&["--resume", "--set", "train.seed=9"]), &["differs", "train.seed is 0 there and 9 here"]);
+    nkn().arg("eval").arg(&run).assert().success();
+    nkn().arg("spectrum").arg(&run).assert().success();
+    nkn().arg("eval").arg(&run).args(["--depths", "1,2"]).assert().success();
+    let measured = ["eval.csv", "spectrum.csv", "depths.csv"].map(|name| run.join(name));
+    assert!(measured.iter().all(|path| path.is_file()), "{measured:?}");
     assert!(model() == before);
     train(&["--resume"]).assert().success();
     assert!(model() == before);
     train(&["--force", "--set", "train.seed=9"]).assert().success();
     assert!(model() != before);
+    // What was measured on the old network is not the new one's.
+    assert!(measured.iter().all(|path| !path.exists()), "{measured:?}");
     let other = place.path("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("thesis.tex"), "years of work").unwrap();
@@ -103,6 +115,12 @@ fn files_that_are_not_what_they_say() {
     let short = place.file("short.safetensors", &model[..model.len() - 9]);
     refuses(&mut predict(&short, &data), &["short.safetensors"]);
     refuses(&mut predict(&place.path("nowhere"), &data), &["nowhere", "does not exist"]);
+    let elsewhere = place.path("out.mat");
+    let words = ["out.mat", "not written", ".npz or .h5"];
+    refuses(nkn().arg("predict").arg(&run).arg(&data).arg("--out").arg(&elsewhere), &words);
+    refuses(nkn().args(["data", "poisson", "--out"]).arg(&elsewhere), &words);
+    assert!(!elsewhere.exists());
+    refuses(nkn().args(["reproduce", "poisson", "--max-hours", "0"]), &["--max-hours", "positive"]);
     fs::write(run.join("model.safetensors"), b"{").unwrap();
     refuses(&mut predict(&run, &data), &["model.safetensors"]);
     assert!(!out.exists());

@@ -143,8 +143,8 @@ class Estimator(abc.ABC):
         training: _nkn.Training | None = getattr(self, "_training", None)
         if training is None:
             raise ValueError(
-                "a report needs the training, and this network was loaded\n"
-                "  hint: write it after fit; of a run's folder, `nkn report RUN` writes it"
+                "this needs the training, and this network was loaded\n"
+                "  hint: give spectrum its samples, X; write a report after fit, or of a run's folder with `nkn report RUN`"
             )
         return training
 

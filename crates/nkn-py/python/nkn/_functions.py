@@ -105,7 +105,7 @@ class Functions(Estimator):
         inputs = X if isinstance(X, dict) else {self.config_["model"]["fields"][0]: X}
         if y is not None and not isinstance(y, dict):
             y = {self._names_of_outputs[0]: y}
-        if places.get("points") is None:
+        if places.get("points") is None or "periodic" in self._box:
             places = {**self._box, **{name: value for name, value in places.items() if value is not None}}
         return samples_of(inputs, y, **places)
 
@@ -260,7 +260,7 @@ class KernelEstimator(FunctionEstimator):
     neighbours: int | None = None
     #: Whether nodes at distance exactly r are neighbours.
     inclusive: bool | None = None
-    #: The rule for the integral: "trapezoid", "mean", "uniform", "overlap" or "stencil".
+    #: The rule for the integral: "trapezoid", "mean", "uniform" or "overlap"; None: by the domain.
     quadrature: str | None = None
     #: The input fields that the kernel sees at x and at y.
     kernel_fields: Sequence[str] | None = None
@@ -285,7 +285,7 @@ class NKN(KernelEstimator):
     time : float
         T: a network of depth L takes L steps of T / L [1.0].
     **settings
-        All other keys of a configuration's ``[model]`` and ``[train]`` tables by their names.
+        The other keys of a configuration's ``[model]`` and ``[train]`` tables by their names.
 
     Attributes
     ----------
@@ -323,7 +323,7 @@ class NKN(KernelEstimator):
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class GKN(KernelEstimator):
-    """A graph kernel network on functions; settings as those of `NKN`.
+    """A graph kernel network on functions; settings as those of `NKN` but for reaction, time and stability.
 
     Examples
     --------

@@ -47,11 +47,12 @@ pub(super) fn kinds(wanted: Wanted, facts: &Facts) -> Result<(Vec<Kind>, Choice)
             return Err(Error::invalid("kind", "nkn or gkn on scattered points", "fno, which needs a grid", hint));
         }
         Wanted::Fno => (vec![Kind::Fno], "as asked"),
-        Wanted::Auto if is_grid => {
+        Wanted::Auto if facts.shape.as_ref().is_some_and(|shape| shape.len() <= 2) => {
             (vec![Kind::Fno, Kind::Nkn], "on a grid both are possible; the validation samples decide")
         }
         Wanted::Auto => {
-            (vec![Kind::Nkn, Kind::Gkn], "on scattered points both are possible; the validation samples decide")
+            let why = "on scattered points and in space both are possible; the validation samples decide";
+            (vec![Kind::Nkn, Kind::Gkn], why)
         }
     };
     let names: Vec<String> = kinds.iter().map(Kind::to_string).collect();

@@ -2,6 +2,7 @@ use super::search::{description, kinds, validation_samples};
 use super::*;
 use crate::domain::{Grid, PointCloud};
 use crate::field::{Samples, Values};
+use crate::model::Kind;
 use crate::problem::{darcy, poisson};
 use crate::run::{Data, DataConfig, Existing, Problem, RunFolder};
 use crate::seed::Seed;
@@ -158,8 +159,16 @@ fn darcy_flow_is_seen_as_it_is() {
         ([["b_eps_x".to_string(), "b_eps_y".into()]].as_slice(), Some(true))
     );
     assert_eq!(super::symmetric::is_symmetric(&samples, &[], Seed::new(0)).unwrap(), Some(false));
-    let (kinds, _) = kinds(Wanted::Auto, &facts).unwrap();
-    assert_eq!(kinds.len(), 2);
+    assert_eq!(kinds(Wanted::Auto, &facts).unwrap().0, [Kind::Fno, Kind::Nkn]);
+}
+
+/// A Fourier neural operator works on a line and in the plane.
+#[test]
+fn in_space_no_network_is_tried_that_cannot_be() {
+    let values: Vec<f64> = (0..12 * 64).map(|i| 1.0 + (i as f64).sin()).collect();
+    let samples = Samples::on(Grid::unit(&[4, 4, 4]).unwrap()).input("f", values.clone()).unwrap();
+    let facts = Facts::of(&samples.output("u", values).unwrap(), 0).unwrap();
+    assert_eq!(kinds(Wanted::Auto, &facts).unwrap().0, [Kind::Nkn, Kind::Gkn]);
 }
 
 /// Samples of the function with so many components of the input and of the output.

@@ -8,8 +8,8 @@ use crate::problem::poisson::generate;
 use crate::seed::Seed;
 use crate::task::{ClassTask, FunctionTask, ImageSplits, TestSet};
 use crate::train::{
-    DepthResult, Event, Initialisation, OptimiserKind, Outcome, PerDepth, Record, ScheduleConfig, ScheduleKind, Setup,
-    State, Task, TrainConfig, Trainer,
+    DepthResult, Event, Initialisation, Keep, OptimiserKind, Outcome, PerDepth, Record, ScheduleConfig, ScheduleKind,
+    Setup, State, Task, TrainConfig, Trainer,
 };
 use std::cell::Cell;
 
@@ -83,6 +83,22 @@ fn a_plateau_stops_a_depth() {
     // Nothing ever counts as better, so the first epoch is the last improvement.
     let run = Run::new(|config| (config.stop_after, config.stop_tolerance) = (Some(7), 1.0));
     assert_eq!(run.results[0].epochs, 7);
+}
+
+/// An error that is taken every ten epochs cannot have stalled in between, nor before it was taken at all.
+#[test]
+fn a_plateau_of_the_validation_is_seen_where_it_is_taken() {
+    let run = Run::new(|config| {
+        (config.stop_after, config.stop_tolerance) = (Some(3), 1.0);
+        (config.keep, config.validation, config.evaluate_every) = (Keep::Validation, 4, 10);
+    });
+    // With a tolerance of 1 nothing is better than the start.
+    assert_eq!(run.results[0].epochs, 10);
+    let run = Run::new(|config| {
+        config.stop_after = Some(3);
+        (config.keep, config.validation, config.evaluate_every) = (Keep::Validation, 4, 10);
+    });
+    assert!(run.results[0].epochs >= 20 && run.results[0].epochs.is_multiple_of(10), "{}", run.results[0].epochs);
 }
 
 #[test]

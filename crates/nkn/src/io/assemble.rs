@@ -291,8 +291,11 @@ fn spans(path: &Path, offsets: &Array, total: usize) -> Result<Vec<Range<usize>>
         Error::file(path, format!("array `offsets`: {problem}"), hint)
     };
     let values = &offsets.values;
-    if values.len() < 2 || values.iter().any(|&offset| offset < 0.0 || offset.fract() != 0.0) {
+    if values.len() < 2 {
         return Err(refused(format!("expected two or more whole numbers, got {} values", values.len())));
+    }
+    if let Some(wrong) = values.iter().position(|&offset| offset < 0.0 || offset.fract() != 0.0) {
+        return Err(refused(format!("expected whole numbers, got {} at place {wrong}", values[wrong])));
     }
     if values[0] != 0.0 || values[values.len() - 1] != total as f64 {
         let (first, last) = (values[0], values[values.len() - 1]);

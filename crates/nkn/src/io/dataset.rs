@@ -119,9 +119,26 @@ fn named_arrays(samples: &Samples) -> Result<Vec<NamedArray<'_>>> {
     Ok(arrays)
 }
 
-/// Writes arrays as an HDF5 file if the path ends with `.h5`, otherwise as an .npz file.
+/// Refuses the name of a file to write whose ending belongs to another format: .npz files (also without an ending) and HDF5 (.h5, .hdf5) are
+/// written. To be asked before long work.
+pub fn check_ending(path: &Path) -> Result<()> {
+    format_of(path).map(|_| ())
+}
+
+/// Whether a file of this name is HDF5.
+fn format_of(path: &Path) -> Result<bool> {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        None | Some("npz") => Ok(false),
+        Some("h5" | "hdf5") => Ok(true),
+        Some(other) => {
+            Err(Error::file(path, format!("ends with .{other}, which is not written"), "end it with .npz or .h5"))
+        }
+    }
+}
+
+/// Writes arrays as an HDF5 file if the path ends with `.h5` or `.hdf5`, otherwise as an .npz file.
 pub(super) fn write_arrays(path: &Path, arrays: Vec<NamedArray>) -> Result<()> {
-    let is_hdf5 = path.extension().is_some_and(|extension| extension == "h5");
+    let is_hdf5 = format_of(path)?;
     replace_atomically(path, |file| if is_hdf5 { write_hdf5(file, arrays) } else { write_npz(file, arrays) })
 }
 

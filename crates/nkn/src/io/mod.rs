@@ -21,7 +21,7 @@ mod vtk;
 
 pub use assemble::samples_of;
 pub use atomic::write_atomically;
-pub use dataset::{Need, arrays_of, read_dataset, read_first, write_dataset};
+pub use dataset::{Need, arrays_of, check_ending, read_dataset, read_first, write_dataset};
 pub use images::read_images;
 pub use inspect::{ArrayFacts, Column, Gap, Inspection, Place, Role, inspect};
 pub use predictions::{mesh_names, write_predicted};

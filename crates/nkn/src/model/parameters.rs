@@ -5,7 +5,6 @@ use super::fno::head_shape;
 use super::image::Network;
 use super::nkn::LEAST_REACTION;
 use super::space::Space;
-use crate::error::ensure;
 use crate::kernel::{MlpShape, init_linear};
 use crate::seed::{Seed, uniform};
 use crate::{Error, Result};
@@ -57,10 +56,14 @@ impl Parameters {
         let shapes = |p: &Self| p.groups.iter().map(|g| (g.name.clone(), g.values.len())).collect::<Vec<_>>();
         let (own, given) = (shapes(&Self::layout(config, space, depth)?), shapes(&self));
         let hint = "start from a network with the same [model] table";
-        ensure!(
-            own == given,
-            Error::invalid("the initial weights", format!("groups {own:?}"), format!("{given:?}"), hint)
-        );
+        let words = |group: Option<&(String, usize)>| {
+            group.map_or("no more groups".into(), |(name, count)| format!("{count} numbers of `{name}`"))
+        };
+        let places = 0..own.len().max(given.len());
+        if let Some(place) = places.into_iter().find(|&place| own.get(place) != given.get(place)) {
+            let (expected, got) = (words(own.get(place)), words(given.get(place)));
+            return Err(Error::invalid("the initial weights", expected, got, hint));
+        }
         Ok(self)
     }
 

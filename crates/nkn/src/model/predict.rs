@@ -16,6 +16,7 @@ use crate::field::images::{Images, Resampler};
 use crate::field::{Samples, Values};
 use crate::{Error, Result};
 use burn::tensor::{DType, activation::log_softmax};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Numbers in a state of a batch in evaluations: bounds their memory, and makes batches large enough that a kernel evaluated once per batch does not show.
@@ -189,13 +190,13 @@ impl Model {
     }
 
     /// The samples with the periodic axes of the training, unless they have some of their own: files need not repeat them.
-    pub fn placed(&self, samples: Samples) -> Result<Samples> {
+    pub fn placed<'a>(&self, samples: &'a Samples) -> Result<Cow<'a, Samples>> {
         let training = self.normalisers.training.as_ref().and_then(Domain::enclosure);
         match training {
             Some(training) if training.periodic().contains(&true) && !samples.domain().is_periodic() => {
-                samples.periodic(training.periodic())
+                samples.clone().periodic(training.periodic()).map(Cow::Owned)
             }
-            _ => Ok(samples),
+            _ => Ok(Cow::Borrowed(samples)),
         }
     }
 

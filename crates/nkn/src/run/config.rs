@@ -2,10 +2,11 @@
 
 use super::data::{Data, DataConfig, Problem};
 use crate::domain::Quadrature;
+use crate::error::ensure;
 use crate::field::{Symmetry, moved};
 use crate::io::legacy::{merge, upgrade_config};
 use crate::model::{Batch, BatchOptions, ModelConfig, Normalisers, Parameters, Space};
-use crate::train::{Augment, LossKind, TrainConfig};
+use crate::train::{Augment, TrainConfig};
 use crate::{Device, Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -51,15 +52,33 @@ impl RunConfig {
         serde_json::from_value(all)
     }
 
-    /// Reads a configuration file; relative paths in it are relative to its folder.
+    /// Reads a configuration file. Data files are relative to its folder, those of an override to where the program was started; from here on
+    /// their paths are absolute.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io(path, "read"))?;
-        let mut config = Self::parse(&text, path, overrides)?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        for file in [&mut config.data.train, &mut config.data.test].into_iter().flatten() {
-            *file = folder.join(&*file);
+        Self::parse(&text, path, overrides)?.with_files_from(path.parent().unwrap_or(Path::new("")), overrides)
+    }
+
+    /// With data files by absolute paths: relative ones are in this folder, or, by an override, where the program was started.
+    pub(super) fn with_files_from(mut self, folder: &Path, overrides: &[String]) -> Result<Self> {
+        for (key, file) in [("data.train", &mut self.data.train), ("data.test", &mut self.data.test)] {
+            let is_override = overrides.iter().any(|set| set.split('=').next().is_some_and(|name| name.trim() == key));
+            if let Some(file) = file {
+                let found = if is_override { file.clone() } else { folder.join(&*file) };
+                *file = std::path::absolute(&found).map_err(Error::io(&found, "find"))?;
+            }
         }
-        Ok(config)
+        Ok(self)
+    }
+
+    /// The settings in which it differs from another, with both values; of many the first.
+    pub(crate) fn differences(&self, other: &Self) -> String {
+        let plain = |config: &Self| serde_json::to_value(config).expect("a configuration is plain data");
+        let mut found = Vec::new();
+        differences("", &plain(self), &plain(other), &mut found);
+        let more = if found.len() > 3 { ", …" } else { "" };
+        found.truncate(3);
+        found.join(", ") + more
     }
 
     /// Parses a configuration; `origin` is what messages call it, `overrides` are `a.b=value`.
@@ -72,35 +91,50 @@ impl RunConfig {
             // As it stands: mistakes in the file are then told with their line.
             toml::from_str::<Self>(text).map_err(wrong)?;
         }
+        let own = table.clone();
         for assignment in overrides {
             apply_override(&mut table, assignment)?;
         }
-        let mut given = json(&table);
-        upgrade_config(&mut given);
-        let mistake =
-            |error: serde_json::Error| Error::invalid("--set", "a known key with a value of its type", error, HINT);
-        let problem = serde_json::from_value::<Option<Problem>>(given["data"]["problem"].clone()).map_err(mistake)?;
-        let config = Self::of(problem.unwrap_or_default()).with(&given).map_err(mistake)?;
+        check_finite("", &table)?;
+        let config = Self::from_table(&table).map_err(|error| {
+            // Whose mistake it is: the file's, or that of the first setting with which it does not do.
+            let does = |set: &String| {
+                let mut table = own.clone();
+                apply_override(&mut table, set).is_ok() && Self::from_table(&table).is_ok()
+            };
+            match overrides.iter().find(|set| !does(set)) {
+                Some(set) if Self::from_table(&own).is_ok() => {
+                    Error::invalid(format!("--set {set}"), "a known key with a value of its type", error, HINT)
+                }
+                _ => Error::file(origin, format!("is not a valid configuration: {error}"), HINT),
+            }
+        })?;
         config.data.check()?;
         config.model.check()?;
         config.train.check()?;
         Ok(config)
     }
 
-    /// The configuration with everything filled in that depends on the data.
+    /// What a table says, over the settings of its problem.
+    fn from_table(table: &toml::Table) -> serde_json::Result<Self> {
+        let mut given = json(table);
+        upgrade_config(&mut given);
+        let problem = serde_json::from_value::<Option<Problem>>(given["data"]["problem"].clone())?;
+        Self::of(problem.unwrap_or_default()).with(&given)
+    }
+
+    /// The configuration with everything filled in that depends on the data. What no training can begin with is refused.
     pub fn resolve(mut self, data: &Data) -> Result<Self> {
         let space = data.space();
         for &depth in &self.train.depths {
             Parameters::check_size(&self.model, &space, depth)?;
         }
         let Data::Functions { train, test } = data else {
-            self.model.check_for(&space)?;
+            data.task(&self.model, &self.train, Device::Cpu)?;
             return Ok(self);
         };
         self.model.resolve(train)?;
-        if self.train.loss == LossKind::RelativeL2 {
-            train.check_trainable()?;
-        }
+        data.task(&self.model, &self.train, Device::Cpu)?;
         if self.train.augment == Augment::Square {
             moved(&train.select(&[0]), &[Symmetry(0)], &self.train.vectors)?;
         }
@@ -108,7 +142,14 @@ impl RunConfig {
         let normalisers = Normalisers::fit(&self.model, train)?;
         for samples in std::iter::once(train).chain(test) {
             let options = BatchOptions::new(self.train.depths[0], &Device::Cpu.burn());
-            Batch::new(&self.model, &normalisers, &samples.select(&[0]), &options)?;
+            let batch = Batch::new(&self.model, &normalisers, &samples.select(&[0]), &options)?;
+            let edges = batch.kernel().map_or(1, |kernel| kernel.plan.edges());
+            ensure!(edges > 0 || samples.nodes() == 1, {
+                let got =
+                    self.model.radius.map_or_else(|| "no neighbour of any node".into(), |radius| radius.to_string());
+                let hint = "no node has a neighbour: choose a larger radius, for example three spacings of the nodes";
+                Error::invalid("model.radius", "a ball that contains more than its own centre", got, hint)
+            });
         }
         Ok(self)
     }
@@ -155,8 +196,44 @@ impl ModelConfig {
                 self.components.insert(field.name.clone(), field.components);
             }
         }
+        if self.quadrature == Quadrature::Stencil {
+            let expected = "trapezoid, mean, uniform or overlap for a training";
+            let hint = "stencil repeats a training's rule on other grids: give it to `nkn eval` or `nkn predict`";
+            return Err(Error::invalid("model.quadrature", expected, "stencil", hint));
+        }
         self.quadrature = self.quadrature.chosen_for(train.domain(), &self.extent());
         self.check_for(&Space::Functions { dim: train.domain().dim() })
+    }
+}
+
+/// Refuses numbers that are none, which JSON would take for something left out.
+fn check_finite(prefix: &str, table: &toml::Table) -> Result<()> {
+    for (key, value) in table {
+        let key = format!("{prefix}{key}");
+        let numbers = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        if let Some(number) = numbers.iter().filter_map(toml::Value::as_float).find(|number| !number.is_finite()) {
+            return Err(Error::invalid(key, "a finite number", number, "leave the key out to have its default"));
+        }
+        if let Some(table) = value.as_table() {
+            check_finite(&format!("{key}."), table)?;
+        }
+    }
+    Ok(())
+}
+
+/// The keys under which two settings differ, with both values.
+fn differences(key: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
+    let (Some(one), Some(other)) = (ours.as_object(), theirs.as_object()) else {
+        if ours != theirs {
+            found.push(format!("{key} is {theirs} there and {ours} here"));
+        }
+        return;
+    };
+    let missing = Value::Null;
+    let keys: std::collections::BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    for name in keys {
+        let key = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+        differences(&key, one.get(name).unwrap_or(&missing), other.get(name).unwrap_or(&missing), found);
     }
 }
 
@@ -186,7 +263,7 @@ fn apply_override(table: &mut toml::Table, assignment: &str) -> Result<()> {
 mod tests {
     use super::*;
     use crate::model::{Block, Kind};
-    use crate::train::{Keep, PerDepth, ScheduleKind};
+    use crate::train::{Keep, LossKind, PerDepth, ScheduleKind};
 
     fn parse(text: &str) -> Result<RunConfig> {
         RunConfig::parse(text, Path::new("run.toml"), &[])
@@ -238,6 +315,50 @@ mod tests {
         for wrong in ["train.sed=7", "train.seed", "train.seed=x", "model.width=0"] {
             assert!(set(wrong).is_err(), "{wrong}");
         }
+        // The one that is wrong is named, or the file with its old keys.
+        let all = ["train.epochs=3".into(), "train.seed=x".into()];
+        let message = RunConfig::parse("[model]", Path::new("run.toml"), &all).unwrap_err().to_string();
+        assert!(message.contains("--set train.seed=x") && !message.contains("epochs=3"), "{message}");
+        let old = "[data]\nproblem = \"mnist\"\nside = 14\n[model]\nwidht = 3";
+        let message = RunConfig::parse(old, Path::new("old.toml"), &all[..1]).unwrap_err().to_string();
+        assert!(message.contains("old.toml") && message.contains("widht") && !message.contains("--set"), "{message}");
+    }
+
+    #[test]
+    fn numbers_that_are_none() {
+        for (text, words) in [
+            ("[model]\nradius = nan", ["model.radius", "a finite number, got NaN"]),
+            ("[train]\nclip = inf", ["train.clip", "a finite number, got inf"]),
+            ("[train]\nlearning_rate = [1e-3, nan]", ["train.learning_rate", "a finite number"]),
+            ("[train.schedule]\nfactor = nan", ["train.schedule.factor", "a finite number"]),
+        ] {
+            let message = parse(text).unwrap_err().to_string();
+            assert!(words.iter().all(|word| message.contains(word)), "{text:?}: {message}");
+        }
+    }
+
+    #[test]
+    fn differences_are_named() {
+        let (one, other) = (parse("").unwrap(), parse("[train]\nseed = 3\nclip = 0.5").unwrap());
+        assert_eq!(one.differences(&one), "");
+        assert_eq!(other.differences(&one), "train.clip is null there and 0.5 here, train.seed is 0 there and 3 here");
+        assert_eq!(
+            one.differences(&parse("[train]\nclip = 1.0\nseed = 1\nbatch = 2\nvalidation = 5").unwrap())
+                .matches("there")
+                .count(),
+            3
+        );
+    }
+
+    /// A file's paths are its neighbours, a setting's are the user's, and both stay what they are wherever the run goes.
+    #[test]
+    fn data_files_by_absolute_paths() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.toml");
+        std::fs::write(&path, "[data]\nproblem = \"files\"\ntrain = \"a.npz\"\ntest = \"b.npz\"").unwrap();
+        let config = RunConfig::read(&path, &["data.test=c.npz".into()]).unwrap();
+        assert_eq!(config.data.train, Some(folder.path().join("a.npz")));
+        assert_eq!(config.data.test, Some(std::env::current_dir().unwrap().join("c.npz")));
     }
 
     /// Files that earlier versions read and wrote for images.

@@ -390,7 +390,7 @@ impl DataConfig {
                 samples.with_outputs(&self.outputs)
             }
             Problem::Files => {
-                let hint = format!("set {} = \"file.npz\", or give some with --data", part.key);
+                let hint = format!("set {} = \"file.npz\" in the configuration, or --set {0}=file.npz", part.key);
                 let missing = || Error::invalid(part.key, "a file with samples", "nothing", hint);
                 let samples = read_dataset(part.file.ok_or_else(missing)?, Need::Output, &self.outputs)?;
                 let says_nothing = !samples.domain().is_periodic();

@@ -85,7 +85,8 @@ impl RunFolder {
                 write_atomically(&folder.config_path(), config.to_toml().as_bytes())?;
             } else if old != *config {
                 let hint = "resume with the same settings, or start another run with --out";
-                return Err(Error::file(&folder.config_path(), "differs from the configuration given now", hint));
+                let problem = format!("differs from the configuration given now: {}", config.differences(&old));
+                return Err(Error::file(&folder.config_path(), problem, hint));
             }
             return Ok(folder);
         }
@@ -110,7 +111,12 @@ impl RunFolder {
             "metrics.csv",
             "results.csv",
             "results.json",
+            "eval.csv",
+            "eval.html",
+            "depths.csv",
+            "depths.html",
             "steps.csv",
+            "spectrum.csv",
             "report.html",
             "config.toml",
         ];
@@ -136,7 +142,8 @@ impl RunFolder {
     pub fn config(&self) -> Result<RunConfig> {
         let path = self.config_path();
         let text = fs::read_to_string(&path).map_err(Error::io(&path, "read"))?;
-        RunConfig::parse(&text, &path, &[])
+        // Runs of earlier versions have paths that are relative to where they were started.
+        RunConfig::parse(&text, &path, &[])?.with_files_from("".as_ref(), &[])
     }
 
     /// The best model of the last finished depth.

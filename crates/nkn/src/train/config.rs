@@ -265,7 +265,7 @@ impl TrainConfig {
             let hint = format!("depths = {depths} has {rungs} entries");
             ensure!(
                 given.is_none_or(|given| given == rungs),
-                Error::invalid(format!("train.{name}"), expected, "a list of another length", hint)
+                Error::invalid(format!("train.{name}"), expected, format!("a list of {}", given.unwrap_or(0)), hint)
             );
         }
         let number = |name: &str, ok: bool, value: f64, expected: &str| {
@@ -283,6 +283,8 @@ impl TrainConfig {
             number("betas", (0.0..1.0).contains(&beta), beta, "two numbers from 0 to below 1")?;
         }
         number("weight_decay", self.weight_decay >= 0.0, self.weight_decay, "0 or more")?;
+        let tolerance = self.stop_tolerance;
+        number("stop_tolerance", (0.0..=1.0).contains(&tolerance), tolerance, "a share from 0 to 1")?;
         number("memory_gib", self.memory_gib > 0.0, self.memory_gib, "a positive number")?;
         number("checkpoint_seconds", self.checkpoint_seconds >= 0.0, self.checkpoint_seconds, "0 or more")?;
         let whole = [
@@ -294,6 +296,10 @@ impl TrainConfig {
         ];
         for (name, value) in whole {
             number(name, value > 0, value as f64, "1 or more")?;
+        }
+        if self.keep == Keep::Validation && self.loss == LossKind::CrossEntropy {
+            let hint = "images have test sets of their own, and none is split off";
+            return Err(Error::invalid("train.keep", "best or last for images", "validation", hint));
         }
         if self.keep == Keep::Validation && self.validation == 0 {
             let hint = "for example a sixth of the samples";

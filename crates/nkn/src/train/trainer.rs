@@ -233,7 +233,9 @@ impl Trainer<'_> {
 
     fn has_stalled(&self, state: &State) -> bool {
         let patience = self.config.stop_after;
-        state.step == 0 && patience.is_some_and(|patience| state.epoch >= state.improved_at + patience)
+        // An error that is not taken after every epoch can only be judged where it was taken.
+        let is_judged = self.config.keep != Keep::Validation || state.epoch.is_multiple_of(self.config.evaluate_every);
+        state.step == 0 && is_judged && patience.is_some_and(|patience| state.epoch >= state.improved_at + patience)
     }
 
     fn checkpoint(&mut self, state: &mut State, clock: &mut Clock) -> Result<()> {

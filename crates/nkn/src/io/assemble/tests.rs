@@ -76,7 +76,7 @@ fn stacked_points() {
         (&[0.0, 1.0, 4.0], "begins with 0 and ends with 4; expected 0 and 6"),
         (&[1.0, 4.0, 6.0], "begins with 1"),
         (&[0.0, 1.0, 1.0, 6.0], "sample 1 has no points"),
-        (&[0.0, 1.5, 6.0], "expected two or more whole numbers"),
+        (&[0.0, 1.5, 6.0], "expected whole numbers, got 1.5 at place 1"),
         (&[6.0], "expected two or more whole numbers"),
         (&[0.0, f64::NAN, 6.0], "whole numbers"),
     ] {

@@ -210,8 +210,14 @@ fn bad_values_are_located() {
 fn the_name_of_a_file_does_not_matter() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("numbers.mat");
-    write_dataset(&path, &example()).unwrap();
+    // Read as what it is; but nothing is written under the name of another format.
+    let message = write_dataset(&path, &example()).unwrap_err().to_string();
+    assert!(message.contains("numbers.mat: ends with .mat") && !path.exists(), "{message}");
+    write_dataset(&folder.path().join("numbers"), &example()).unwrap();
+    fs::rename(folder.path().join("numbers"), &path).unwrap();
     assert_eq!(read(&path).unwrap(), example());
+    write_dataset(&folder.path().join("numbers.hdf5"), &example()).unwrap();
+    assert_eq!(read(&folder.path().join("numbers.hdf5")).unwrap(), example());
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/matlab_v5.mat");
     let message = read(&fixture).unwrap_err().to_string();
     let path = folder.path().join("numbers.npz");

@@ -116,10 +116,10 @@ fn samples_are_placed_as_in_training() {
         let state = Values::vectors(2, vec![1.0; 2 * nodes]);
         Samples::on(on).input("v_0", state).unwrap().input("b", vec![1.0; nodes]).unwrap()
     };
-    let placed = model.placed(inputs(plain.clone().into(), 16)).unwrap();
+    let placed = model.placed(&inputs(plain.clone().into(), 16)).unwrap().into_owned();
     assert_eq!(placed.domain(), &plain.periodic(&[true]).unwrap().into());
-    assert_eq!(model.placed(samples.clone()).unwrap(), samples);
+    assert_eq!(*model.placed(&samples).unwrap(), samples);
     let cloud = PointCloud::new(1, vec![0.1, 0.5], 1.0).unwrap();
-    let message = model.placed(inputs(cloud.into(), 2)).unwrap_err().to_string();
+    let message = model.placed(&inputs(cloud.into(), 2)).unwrap_err().to_string();
     assert!(message.contains("points whose box is known"), "{message}");
 }
