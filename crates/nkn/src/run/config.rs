@@ -65,7 +65,9 @@ impl RunConfig {
             let is_override = overrides.iter().any(|set| set.split('=').next().is_some_and(|name| name.trim() == key));
             if let Some(file) = file {
                 let found = if is_override { file.clone() } else { folder.join(&*file) };
-                *file = std::path::absolute(&found).map_err(Error::io(&found, "find"))?;
+                // The same file by the same name, wherever the program was started.
+                let path = found.canonicalize().or_else(|_| std::path::absolute(&found));
+                *file = path.map_err(Error::io(&found, "find"))?;
             }
         }
         Ok(self)
@@ -359,6 +361,11 @@ mod tests {
         let config = RunConfig::read(&path, &["data.test=c.npz".into()]).unwrap();
         assert_eq!(config.data.train, Some(folder.path().join("a.npz")));
         assert_eq!(config.data.test, Some(std::env::current_dir().unwrap().join("c.npz")));
+        // By another way to the same place it is the same file.
+        std::fs::create_dir(folder.path().join("sub")).unwrap();
+        std::fs::write(folder.path().join("a.npz"), "").unwrap();
+        let of = |path: &Path| RunConfig::read(path, &[]).unwrap().data.train;
+        assert_eq!(of(&folder.path().join("sub/../run.toml")), of(&path));
     }
 
     /// Files that earlier versions read and wrote for images.
