@@ -106,7 +106,7 @@ fn command(cli: Cli) -> anyhow::Result<u8> {
         Command::Eval(options) => commands::eval::run(&global, &options),
         Command::Predict(options) => commands::predict::run(&global, &options),
         Command::Spectrum(options) => commands::spectrum::run(&global, &options),
-        Command::Report(options) => commands::report::run(&options),
+        Command::Report(options) => commands::report::run(&global, &options),
         Command::Bench(options) => commands::bench::run(&global, &options),
     }?;
     Ok(SUCCESS)

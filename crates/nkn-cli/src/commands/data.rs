@@ -11,6 +11,7 @@ use nkn::problem::images::{ImageSet, load, prepare};
 use nkn::problem::{darcy, poisson};
 use nkn::run::usual_folder;
 use nkn::seed::Seed;
+use serde_json::json;
 use std::path::PathBuf;
 
 /// Which data set.
@@ -112,9 +113,9 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
             check_ending(&options.out)?;
             (&options.out, darcy_samples(options)?)
         }
-        Options::Mnist(files) => return images(ImageSet::Mnist, files),
-        Options::FashionMnist(files) => return images(ImageSet::FashionMnist, files),
-        Options::Cifar10(files) => return images(ImageSet::Cifar10, files),
+        Options::Mnist(files) => return images(global, ImageSet::Mnist, files),
+        Options::FashionMnist(files) => return images(global, ImageSet::FashionMnist, files),
+        Options::Cifar10(files) => return images(global, ImageSet::Cifar10, files),
         Options::Inspect(options) => return super::inspect::run(global, options),
     };
     write_dataset(out, &samples)?;
@@ -122,17 +123,21 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
         Domain::Grid(grid) => grid.shape().iter().map(usize::to_string).collect::<Vec<_>>().join(" x "),
         cloud => cloud.len().to_string(),
     };
-    eprintln!("{}: {} samples on {nodes} points", out.display(), samples.count());
+    let count = samples.count();
+    let words = format!("{}: {count} samples on {nodes} points", out.display());
+    super::say(global, words, json!({ "out": out, "samples": count, "points": samples.nodes() }));
     for Field { name, values, .. } in samples.fields().iter().chain(samples.outputs()) {
         let average = mean(values);
         let deviation = mean(&values.iter().map(|v| (v - average).powi(2)).collect::<Vec<_>>()).sqrt();
-        eprintln!("  {name}: mean {average:.5e}, standard deviation {deviation:.5e} over all nodes, boundary included");
+        let statistics = format!("mean {average:.5e}, standard deviation {deviation:.5e}");
+        let words = format!("  {name}: {statistics} over all nodes, boundary included");
+        super::say(global, words, json!({ "field": name, "mean": average, "standard_deviation": deviation }));
     }
     Ok(())
 }
 
 /// Makes sure that the files of a set of images are there.
-fn images(set: ImageSet, files: &ImageFiles) -> Result<()> {
+fn images(global: &Global, set: ImageSet, files: &ImageFiles) -> Result<()> {
     progress::stop_on_ctrl_c()?;
     let folder = files.dir.clone().unwrap_or_else(|| usual_folder(set));
     let prepared = prepare(set, &folder, files.mirror.as_deref(), &mut progress::preparing(set.name()))?;
@@ -146,10 +151,13 @@ fn images(set: ImageSet, files: &ImageFiles) -> Result<()> {
     let Images { side, channels, .. } = data.training;
     let colours = if channels == 1 { "grey" } else { "in colour" };
     let (training, testing) = (data.training.count, data.testing.count);
-    println!(
+    let words = format!(
         "{}: {training} training and {testing} test images of {side} x {side} pixels, {colours}",
         folder.display()
     );
+    let json =
+        json!({ "folder": folder, "training": training, "testing": testing, "side": side, "channels": channels });
+    super::say(global, words, json);
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! One file per command.
 
+use crate::Global;
 use anyhow::{Result, ensure};
 use clap::Args;
 use nkn::model::{Model, Parameters};
@@ -51,6 +52,14 @@ fn refuse_existing(file: &Path, force: bool) -> Result<()> {
     let hint = "replace it with --force, or choose another name";
     ensure!(force || !file.exists(), "{}: exists already\n  hint: {hint}", file.display());
     Ok(())
+}
+
+/// Says what was done: as a line of JSON, for programs, or in words, for people.
+fn say(global: &Global, words: impl std::fmt::Display, json: serde_json::Value) {
+    match global.json {
+        true => println!("{json}"),
+        false => eprintln!("{words}"),
+    }
 }
 
 /// The network of a run's folder or of a model file.

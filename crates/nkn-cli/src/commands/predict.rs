@@ -7,6 +7,7 @@ use clap::Args;
 use nkn::domain::Quadrature;
 use nkn::io::{Need, check_ending, read_dataset, read_images, write_atomically, write_dataset};
 use nkn::model::{Depth, Model, Predicting, Space};
+use serde_json::json;
 use std::path::PathBuf;
 
 /// Options of `nkn predict`.
@@ -55,15 +56,15 @@ pub fn run(global: &Global, options: &Options) -> Result<()> {
         ..Predicting::default()
     };
     match model.space() {
-        Space::Functions { .. } => functions(options, &model, &how),
+        Space::Functions { .. } => functions(global, options, &model, &how),
         Space::Images(_) if are_meshes => {
             bail!("--out: images have no mesh\n  hint: give the name of a table, such as classes.csv")
         }
-        Space::Images(shape) => images(options, &model, shape.classes, &how),
+        Space::Images(shape) => images(global, options, &model, shape.classes, &how),
     }
 }
 
-fn functions(options: &Options, model: &Model, how: &Predicting) -> Result<()> {
+fn functions(global: &Global, options: &Options, model: &Model, how: &Predicting) -> Result<()> {
     if !meshes::wanted(&options.out) {
         check_ending(&options.out)?;
     }
@@ -74,7 +75,7 @@ fn functions(options: &Options, model: &Model, how: &Predicting) -> Result<()> {
                 options.out.display()
             );
         }
-        return super::steps::predict(options, steps, model, how);
+        return super::steps::predict(global, options, steps, model, how);
     }
     let given = read_dataset(&options.input, Need::Inputs, &model.config().output_names())?;
     let given = model.placed(&given)?;
@@ -85,12 +86,14 @@ fn functions(options: &Options, model: &Model, how: &Predicting) -> Result<()> {
         Some(files) => meshes::write(&files, &options.input, &given, &samples)?,
         None => write_dataset(&options.out, &samples)?,
     }
-    eprintln!("{}: {} samples on {} nodes", options.out.display(), samples.count(), samples.nodes());
+    let (out, count, nodes) = (&options.out, samples.count(), samples.nodes());
+    let words = format!("{}: {count} samples on {nodes} nodes", out.display());
+    super::say(global, words, json!({ "out": out, "samples": count, "nodes": nodes }));
     Ok(())
 }
 
 /// One line per image: its number, its class, and the probability of every class.
-fn images(options: &Options, model: &Model, classes: usize, how: &Predicting) -> Result<()> {
+fn images(global: &Global, options: &Options, model: &Model, classes: usize, how: &Predicting) -> Result<()> {
     if options.quadrature.is_some() {
         bail!("--quadrature: images have one rule\n  hint: leave it out");
     }
@@ -108,6 +111,8 @@ fn images(options: &Options, model: &Model, classes: usize, how: &Predicting) ->
     }
     write_atomically(&options.out, table.as_bytes())?;
     let plural = if images.count == 1 { "" } else { "s" };
-    eprintln!("{}: {} image{plural} of {2} x {2} pixels", options.out.display(), images.count, images.side);
+    let (out, count, side) = (&options.out, images.count, images.side);
+    let words = format!("{}: {count} image{plural} of {side} x {side} pixels", out.display());
+    super::say(global, words, json!({ "out": out, "images": count, "side": side }));
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! `nkn report`: one HTML file about a run.
 
-use crate::report;
+use crate::{Global, report};
 use anyhow::Result;
 use clap::Args;
+use serde_json::json;
 use std::path::PathBuf;
 
 /// Options of `nkn report`.
@@ -14,9 +15,10 @@ pub struct Options {
 }
 
 /// Runs the command.
-pub fn run(options: &Options) -> Result<()> {
+pub fn run(global: &Global, options: &Options) -> Result<()> {
     for run in &options.runs {
-        eprintln!("{}", report::source::write(run)?.display());
+        let page = report::source::write(run)?;
+        super::say(global, page.display(), json!({ "run": run, "report": page }));
     }
     Ok(())
 }

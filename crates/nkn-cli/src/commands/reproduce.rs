@@ -5,6 +5,7 @@ use crate::progress::stop_on_ctrl_c;
 use crate::reproduce::output;
 use crate::reproduce::problem::Request;
 use crate::reproduce::runner::{Plan, test_all};
+use crate::reproduce::training::Training;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use nkn::run::peak_gflops;
@@ -31,8 +32,11 @@ pub fn run(global: &Global, options: &Options) -> Result<u8> {
     let (request, limit) = (&options.request, options.limit()?);
     request.check()?;
     if options.dry_run {
-        let plan = Plan::new(request, peak_gflops)?;
-        println!("{}{}", plan.lines(), plan.in_words(request));
+        let plan = Plan::new(request, peak_gflops, Training::find)?;
+        match global.json {
+            true => plan.json().iter().for_each(|line| println!("{line}")),
+            false => println!("{}{}", plan.lines(), plan.in_words(request)),
+        }
         return Ok(crate::SUCCESS);
     }
     let out = request.out();
@@ -41,7 +45,7 @@ pub fn run(global: &Global, options: &Options) -> Result<u8> {
     stop_on_ctrl_c()?;
     let mut is_complete = true;
     if !options.only_page {
-        let plan = Plan::new(request, peak_gflops)?;
+        let plan = Plan::new(request, peak_gflops, Training::load)?;
         eprintln!("{}", plan.in_words(request));
         is_complete = plan.run(global, request, limit)?;
         test_all(request)?;

@@ -10,6 +10,7 @@ use nkn::io::{Need, read_dataset, read_trajectories, write_atomically, write_tra
 use nkn::model::{Model, Predicting};
 use nkn::run::RunFolder;
 use nkn::train::Measure;
+use serde_json::json;
 
 /// Options of time steps.
 #[derive(Args)]
@@ -28,7 +29,13 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 /// Writes all states of the input's samples: of each output an array samples x (1 + steps) x nodes.
-pub fn predict(options: &predict::Options, steps: usize, model: &Model, how: &Predicting) -> Result<()> {
+pub fn predict(
+    global: &Global,
+    options: &predict::Options,
+    steps: usize,
+    model: &Model,
+    how: &Predicting,
+) -> Result<()> {
     let feeds = model.feeds(&options.time.feed)?;
     let outputs = model.config().output_names();
     // The file may also have whole trajectories, which begin with the first of their states.
@@ -42,7 +49,9 @@ pub fn predict(options: &predict::Options, steps: usize, model: &Model, how: &Pr
     write_trajectories(&options.out, &samples, &after, &feeds)?;
     let fed: Vec<String> = feeds.iter().map(|feed| format!("{} gets {}", feed.input, feed.output)).collect();
     let (samples, nodes) = (samples.count(), samples.nodes());
-    eprintln!("{}: {steps} steps of {samples} samples on {nodes} nodes; {}", options.out.display(), fed.join(", "));
+    let out = &options.out;
+    let words = format!("{}: {steps} steps of {samples} samples on {nodes} nodes; {}", out.display(), fed.join(", "));
+    super::say(global, words, json!({ "out": out, "samples": samples, "nodes": nodes, "steps": steps }));
     Ok(())
 }
 
@@ -80,7 +89,7 @@ pub fn evaluate(global: &Global, options: &eval::Options, steps: usize, folder: 
                 let Measure { split, resolution, metric, value, .. } = measure;
                 csv += &format!("{run},{kind},{depth},{seed},{step},{split},{resolution},{rule},{metric},{value:e}\n");
                 if global.json {
-                    let line = serde_json::json!({ "depth": depth, "step": step, "split": split, "resolution": resolution, "quadrature": rule, "metric": metric, "value": value });
+                    let line = json!({ "depth": depth, "step": step, "split": split, "resolution": resolution, "quadrature": rule, "metric": metric, "value": value });
                     println!("{line}");
                 } else {
                     println!("{depth:>6} {step:>6} {resolution:>11} {rule:>11} {metric:>20} {value:>11.3e}");

@@ -8,6 +8,7 @@ use crate::progress::should_stop;
 use anyhow::Result;
 use nkn::run::Data;
 use nkn::train::Outcome;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::time::{Duration, Instant};
@@ -21,8 +22,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Looks at what is there and estimates the rest; `peak` measures the machine, if that is needed.
-    pub fn new(request: &Request, peak: fn() -> f64) -> Result<Self> {
+    /// Looks at what is there and estimates the rest; `peak` measures the machine, if that is needed, `load` brings the samples.
+    pub fn new(request: &Request, peak: fn() -> f64, load: fn(&Training) -> Result<Data>) -> Result<Self> {
         let jobs = request.jobs();
         let mut plan = Self { jobs: jobs.len(), open: Vec::new(), samples: BTreeMap::new() };
         for job in jobs {
@@ -35,7 +36,7 @@ impl Plan {
         for (training, seconds) in &mut plan.open {
             let loaded = match plan.samples.entry(training.samples()) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(place) => place.insert(training.load()?),
+                Entry::Vacant(place) => place.insert(load(training)?),
             };
             *seconds = training.seconds_left(loaded, peak)?;
         }
@@ -59,6 +60,12 @@ impl Plan {
         let line = |(open, seconds): &(Training, f64)| {
             format!("{}: {}, about {}\n", open.job.name(), open.size_in_words(), in_words(*seconds))
         };
+        self.open.iter().map(line).collect()
+    }
+
+    /// The same for programs.
+    pub fn json(&self) -> Vec<Value> {
+        let line = |(open, seconds): &(Training, f64)| json!({ "training": open.job.name(), "seconds": seconds });
         self.open.iter().map(line).collect()
     }
 

@@ -73,7 +73,11 @@ impl Training {
         if !data.problem.is_images() {
             return String::new();
         }
-        let moved = if train.flip { ", images mirrored and moved by up to 4 pixels" } else { "" };
+        let pixels = if train.subpixel { "pixels, fractions too" } else { "pixels" };
+        let moved = match (train.flip, train.shift) {
+            (true, shift) => format!(", images mirrored and moved by up to {shift} {pixels}"),
+            (false, _) => String::new(),
+        };
         let (epochs, images, rate) = (train.epochs.at(0), data.train_samples, train.learning_rate.at(0));
         let batch = train.batch.unwrap_or(images);
         format!(
@@ -81,11 +85,15 @@ impl Training {
         )
     }
 
+    /// Generates the samples, or finds them.
+    pub fn find(&self) -> Result<Data> {
+        Ok(self.config.data.load_with(&generating())?)
+    }
+
     /// Generates the samples, or finds or fetches them.
     pub fn load(&self) -> Result<Data> {
-        let data = &self.config.data;
-        let found = data.load_with(&generating());
-        let (Err(_), Some(set)) = (&found, data.problem.set()) else { return Ok(found?) };
+        let (data, found) = (&self.config.data, self.find());
+        let (Err(_), Some(set)) = (&found, data.problem.set()) else { return found };
         // Something is missing or unreadable: fetch it, or say what is wrong with what is there.
         nkn::problem::images::prepare(set, &data.folder, None, &mut preparing(set.name()))?;
         Ok(data.load()?)

@@ -1,6 +1,6 @@
 //! Image classifiers as a user meets them: files in the official formats, training, resuming, reports, tables, and everything that can be wrong.
 
-use crate::{nkn, refuses};
+use crate::{answers, nkn, refuses};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -82,20 +82,19 @@ fn train_and_report() {
         assert!(page.contains(word), "{word}");
     }
     // The same numbers again, and at a resolution that was not asked for before.
-    let output = nkn().args(["--json", "eval"]).arg(&out).args(["--resolution", "20,40"]).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let rows: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rows = answers(nkn().arg("eval").arg(&out).args(["--resolution", "20,40"]));
     assert_eq!(rows.len(), 4);
     assert_eq!((&rows[0]["value"], rows[1]["resolution"].as_u64()), (&tests[0]["value"], Some(40)));
     nkn().arg("spectrum").arg(&out).assert().success();
     nkn().arg("deepen").arg(&out).args(["--to", "3", "--epochs", "1"]).assert().success();
     // A picture of somebody's own, at a resolution of its own.
-    let (own, answers) = (folder.path().join("own.png"), folder.path().join("answers.csv"));
+    let (own, classes) = (folder.path().join("own.png"), folder.path().join("classes.csv"));
     let mut encoder = png::Encoder::new(fs::File::create(&own).unwrap(), 15, 15);
     encoder.set_color(png::ColorType::Grayscale);
     encoder.write_header().unwrap().write_image_data(&[90; 225]).unwrap();
-    nkn().arg("predict").arg(&out).arg(&own).arg("--out").arg(&answers).assert().success();
-    let table = fs::read_to_string(&answers).unwrap();
+    let said = answers(nkn().arg("predict").arg(&out).arg(&own).arg("--out").arg(&classes));
+    assert_eq!(said, [serde_json::json!({ "out": &classes, "images": 1, "side": 15 })]);
+    let table = fs::read_to_string(&classes).unwrap();
     let line: Vec<f64> = table.lines().nth(1).unwrap().split(',').map(|cell| cell.parse().unwrap()).collect();
     assert_eq!((table.lines().count(), line.len()), (2, 12));
     assert!((line[2..].iter().sum::<f64>() - 1.0).abs() < 1e-5, "{table}");

@@ -90,6 +90,13 @@ impl Place {
     }
 }
 
+/// What the command answers with --json: one object a line, and nothing else.
+fn answers(command: &mut Command) -> Vec<serde_json::Value> {
+    let output = command.arg("--json").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
 /// The command fails with exit code 2 and says all of these words.
 fn refuses(command: &mut Command, words: &[&str]) {
     let output = command.output().unwrap();

@@ -1,6 +1,6 @@
 //! `nkn reproduce` as a user meets it: stopped and continued, extended, asked for the impossible.
 
-use crate::nkn;
+use crate::{answers, nkn};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -165,6 +165,12 @@ fn images_stopped_and_extended_to_the_bit() {
     fails(&["--models", "gkn"], "--models");
     fails(&["--models", "preresnet20"], "--models");
     fails(&["--data", "original"], "no meaning for mnist");
+    // Images that are not there are not fetched for an estimate.
+    let nowhere = folder.path().join("nowhere");
+    let dry = nkn().args(["reproduce", "mnist", "--dry-run", "--images"]).arg(&nowhere).output().unwrap();
+    let message = String::from_utf8_lossy(&dry.stderr).into_owned();
+    assert_eq!(dry.status.code(), Some(2), "{message}");
+    assert!(message.contains("nkn data mnist") && !nowhere.exists(), "{message}");
     // Other settings do not mix with what is there.
     fails(&["--models", "cnn", "--depths", "1", "--tested-at", "14"], "other settings");
 }
@@ -182,6 +188,9 @@ fn a_time_limit_stops_with_a_checkpoint() {
             && plan.contains("1 trainings, 0 of them finished"),
         "{plan}"
     );
+    let lines = answers(nkn().args(SMALL).args(["--dry-run", "--out"]).arg(&out));
+    assert_eq!((&lines[0]["training"], lines.len()), (&"fno-s101-original-seed0".into(), 1));
+    assert!(lines[0]["seconds"].as_f64().unwrap() > 0.0 && !out.exists());
     let output = nkn().args(SMALL).args(["--max-hours", "0.0001", "--out"]).arg(&out).output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     assert!(String::from_utf8_lossy(&output.stderr).contains("the same command continues"));

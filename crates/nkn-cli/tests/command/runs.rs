@@ -1,6 +1,6 @@
 //! Whole runs, from data to report.
 
-use crate::{Place, TINY, TINY_DARCY, nkn, refuses};
+use crate::{Place, TINY, TINY_DARCY, answers, nkn, refuses};
 use std::fs;
 use std::path::Path;
 
@@ -20,9 +20,7 @@ fn a_run_from_data_to_report() {
     {
         assert!(run.join(file).is_file(), "{file}");
     }
-    let output = nkn().args(["--json", "eval"]).arg(&run).args(["--resolution", "21,41"]).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = answers(nkn().arg("eval").arg(&run).args(["--resolution", "21,41"]));
     let lines: Vec<_> = lines.into_iter().filter(|line| line["metric"] == "relative_l2").collect();
     assert_eq!(lines.len(), 4);
     // The error on the training grid is the one that the training reported.
@@ -38,14 +36,18 @@ fn a_run_from_data_to_report() {
 
     let data = place.path("data.npz");
     let poisson = ["data", "poisson", "--samples", "4", "--first", "20", "--points", "41", "--out"];
-    nkn().args(poisson).arg(&data).assert().success();
+    let written = answers(nkn().args(poisson).arg(&data));
+    assert_eq!((&written[0]["samples"], &written[0]["points"]), (&4.into(), &41.into()));
+    assert_eq!((&written[1]["field"], &written[2]["field"], written.len()), (&"f".into(), &"u".into(), 3));
     let predicted = place.path("predicted.npz");
-    nkn().arg("predict").arg(&run).arg(&data).arg("--out").arg(&predicted).assert().success();
+    let said = answers(nkn().arg("predict").arg(&run).arg(&data).arg("--out").arg(&predicted));
+    assert_eq!(said, [serde_json::json!({ "out": &predicted, "samples": 4, "nodes": 41 })]);
     assert!(predicted.is_file());
     nkn().arg("eval").arg(&run).arg("--data").arg(&data).assert().success();
     nkn().arg("spectrum").arg(&run).assert().success();
-    nkn().arg("report").arg(&run).assert().success();
-    let report = fs::read_to_string(run.join("report.html")).unwrap();
+    let page = run.join("report.html");
+    assert_eq!(answers(nkn().arg("report").arg(&run)), [serde_json::json!({ "run": &run, "report": &page })]);
+    let report = fs::read_to_string(page).unwrap();
     let report = without_images(&report);
     assert!(report.contains("<svg") && !report.contains("NaN"));
     assert!(!report.contains("src=") && !report.contains("@import") && !report.contains("<link"));

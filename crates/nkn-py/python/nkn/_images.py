@@ -53,6 +53,8 @@ class Classifier(Configured):
     flip: bool | None = None
     #: Images are moved at random by up to so many pixels.
     shift: int | None = None
+    #: By fractions of a pixel too.
+    subpixel: bool | None = None
 
     def fit(self: Self, X: Any, y: Any, *, test: Any = None, start_from: Estimator | None = None) -> Self:
         """Learn the classes of images.

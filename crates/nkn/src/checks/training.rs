@@ -311,6 +311,7 @@ fn so_does_one_on_images() {
         batch: Some(4),
         flip: true,
         shift: 2,
+        subpixel: true,
         average: Some(0.5),
         ..TrainConfig::images()
     };

@@ -80,7 +80,8 @@ impl<'a> ClassTask<'a> {
         }
         let setup = Setup { model, config, space, device, normalisers: channel_normalisers(&splits.train) };
         let resampler = Resampler::new(splits.train.side, splits.side, splits.resampling)?;
-        let motions = Motions { flip: config.flip, shift: config.shift, seed: Seed::new(config.seed) };
+        let TrainConfig { flip, shift, subpixel, seed, .. } = *config;
+        let motions = Motions { flip, shift, subpixel, seed: Seed::new(seed) };
         Ok(Self { setup, splits, resampler, motions, network: None })
     }
 

@@ -128,6 +128,9 @@ pub struct TrainConfig {
     /// Images: moved at random by up to this many pixels along each axis.
     #[serde(skip_serializing_if = "is_zero")]
     pub shift: usize,
+    /// Images: whether they are moved by fractions of a pixel too, the pixels interpolated bilinearly.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub subpixel: bool,
     /// What is minimised.
     pub loss: LossKind,
     /// Which weights a depth ends with.
@@ -185,6 +188,7 @@ impl Default for TrainConfig {
             vectors: Vec::new(),
             flip: false,
             shift: 0,
+            subpixel: false,
             loss: LossKind::RelativeL2,
             keep: Keep::Best,
             validation: 0,
@@ -305,6 +309,10 @@ impl TrainConfig {
             let hint = "for example a sixth of the samples";
             return Err(Error::invalid("train.validation", "1 or more with keep = \"validation\"", 0, hint));
         }
+        if self.subpixel && self.shift == 0 {
+            let hint = "set train.shift to the pixels by which images are moved, or leave subpixel out";
+            return Err(Error::invalid("train.shift", "1 or more with subpixel = true", 0, hint));
+        }
         if let Some(clip) = self.clip {
             number("clip", clip > 0.0, clip, "a positive number")?;
         }
@@ -331,6 +339,14 @@ mod tests {
             let message = TrainConfig { depths, ..Default::default() }.check().unwrap_err().to_string();
             assert!(message.contains("train.depths"), "{message}");
         }
+    }
+
+    #[test]
+    fn fractions_of_a_pixel_need_pixels() {
+        let config = |shift: usize| TrainConfig { subpixel: true, shift, ..TrainConfig::images() };
+        let message = config(0).check().unwrap_err().to_string();
+        assert!(message.contains("train.shift: expected 1 or more with subpixel = true"), "{message}");
+        config(1).check().unwrap();
     }
 
     #[test]
