@@ -95,19 +95,25 @@ fn command(cli: Cli) -> anyhow::Result<u8> {
         anyhow::ensure!(threads > 0, "--threads: expected 1 or more, got 0\n  hint: leave it out to use all cores");
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     }
-    match cli.command {
+    // On a thread of the pool: its loops begin where they stand, where the main thread would hand each of hundreds of them in a step over to the
+    // pool and sleep until it is done.
+    rayon::scope(|_| perform(&global, cli.command))
+}
+
+fn perform(global: &Global, command: Command) -> anyhow::Result<u8> {
+    match command {
         // Trainings can be stopped, which their code says.
-        Command::Quickstart(options) => return commands::quickstart::run(&global, &options),
-        Command::Fit(options) => return commands::fit::run(&global, &options),
-        Command::Train(options) => return commands::train::run(&global, &options),
-        Command::Deepen(options) => return commands::deepen::run(&global, &options),
-        Command::Reproduce(options) => return commands::reproduce::run(&global, &options),
-        Command::Data(options) => commands::data::run(&global, &options),
-        Command::Eval(options) => commands::eval::run(&global, &options),
-        Command::Predict(options) => commands::predict::run(&global, &options),
-        Command::Spectrum(options) => commands::spectrum::run(&global, &options),
-        Command::Report(options) => commands::report::run(&global, &options),
-        Command::Bench(options) => commands::bench::run(&global, &options),
+        Command::Quickstart(options) => return commands::quickstart::run(global, &options),
+        Command::Fit(options) => return commands::fit::run(global, &options),
+        Command::Train(options) => return commands::train::run(global, &options),
+        Command::Deepen(options) => return commands::deepen::run(global, &options),
+        Command::Reproduce(options) => return commands::reproduce::run(global, &options),
+        Command::Data(options) => commands::data::run(global, &options),
+        Command::Eval(options) => commands::eval::run(global, &options),
+        Command::Predict(options) => commands::predict::run(global, &options),
+        Command::Spectrum(options) => commands::spectrum::run(global, &options),
+        Command::Report(options) => commands::report::run(global, &options),
+        Command::Bench(options) => commands::bench::run(global, &options),
     }?;
     Ok(SUCCESS)
 }

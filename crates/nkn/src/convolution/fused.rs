@@ -3,7 +3,7 @@
 use super::Convolution;
 use crate::linalg::gathered::{ByTwo, Sizes, Term};
 use crate::linalg::outer::{Pair, Triple, outer, outer_three};
-use crate::linalg::{Real, by_pieces, copied, sum_rows};
+use crate::linalg::{Real, add_rows, by_pieces, copied, sum_rows};
 use crate::operation::{InTests, Operation, Seen};
 use crate::parallel::Parallel;
 use std::ops::Range;
@@ -136,12 +136,16 @@ impl Summation {
             blocks
         };
         let parts: Vec<Vec<T>> = starts.iter().parallel().map(of_rows);
+        // Summed as they lie; then each number goes to its place, once.
+        let mut sums = vec![T::ZERO; taps_in_all * size];
+        parts.iter().for_each(|part| add_rows(&mut sums, part));
         let mut result = vec![T::ZERO; taps_in_all * size];
-        for part in parts {
-            for (place, value) in part.into_iter().enumerate() {
-                let (tap, row, column) = (place / size, place % size / columns, place % columns);
-                let (input, output) = if is_turned { (row, column) } else { (column, row) };
-                result[(output * inputs + input) * taps_in_all + tap] += value;
+        for (tap, block) in sums.chunks_exact(size).enumerate() {
+            for (row, values) in block.chunks_exact(columns).enumerate() {
+                for (column, &value) in values.iter().enumerate() {
+                    let (input, output) = if is_turned { (row, column) } else { (column, row) };
+                    result[(output * inputs + input) * taps_in_all + tap] = value;
+                }
             }
         }
         result
