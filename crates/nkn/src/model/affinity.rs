@@ -2,7 +2,7 @@
 //!
 //! The affinity of two pixels is given, not learned: the row-wise softmax of the dot products of given features. It is made
 //! sample by sample, serves all steps while it is in the cache, and is made again for the derivatives: held for a batch it would take
-//! half a gigabyte. It counts as data: no derivative goes through it.
+//! half a gigabyte. What it made of the states, a hundredth of that, is kept. It counts as data: no derivative goes through it.
 //!
 //! Pixels that enter with the same state and the same features stay alike in every step, so one of each kind does for all: a digit has some hundred
 //! grey levels on 784 pixels.
@@ -251,23 +251,21 @@ fn pick<T: Real>(values: &[T], samples: usize, sample: usize, d: usize) -> Vec<T
     rows.flat_map(|row| &row[sample * d..(sample + 1) * d]).copied().collect()
 }
 
-/// One sample: its kinds of pixels, and what happens to them.
-struct Sample<T: Real> {
+/// What the steps of one sample leave for their derivatives.
+struct Course<T> {
     kinds: Kinds<T>,
     /// The differences P h - h of every layer, kinds x d.
     differences: Vec<Vec<T>>,
-    /// The last state, padded x d.
-    last: Vec<T>,
 }
 
 impl NonlocalSteps {
-    /// Takes a sample through all layers; its affinity stays in `affinity`.
-    fn sample<T: Real>(
+    /// Takes a sample through all layers, to the last state of its kinds, padded x d.
+    fn run<T: Real>(
         &self,
         [state, matrices, given]: [&[T]; 3],
         sample: usize,
         affinity: &mut Affinity<T>,
-    ) -> Sample<T> {
+    ) -> (Vec<T>, Course<T>) {
         let d = self.d;
         let samples = self.samples(state);
         let (state, given) = (pick(state, samples, sample, d), pick(given, samples, sample, d));
@@ -287,7 +285,7 @@ impl NonlocalSteps {
             difference
         };
         let differences = matrices.chunks_exact(d * d).map(step).collect();
-        Sample { kinds, differences, last: h }
+        (h, Course { kinds, differences })
     }
 
     fn samples<T>(&self, state: &[T]) -> usize {
@@ -296,28 +294,32 @@ impl NonlocalSteps {
 }
 
 impl Operation<3> for NonlocalSteps {
-    type Saved<T: Real> = ();
+    type Saved<T: Real> = Vec<Course<T>>;
     type Double = InTests;
 
-    fn forward<T: Real>(&self, inputs: [&[T]; 3], _: bool) -> (Vec<T>, ()) {
+    fn forward<T: Real>(&self, inputs: [&[T]; 3], keep: bool) -> (Vec<T>, Vec<Course<T>>) {
         let (d, nodes) = (self.d, self.nodes);
         let one = |affinity: &mut Affinity<T>, sample: usize| {
-            let Sample { kinds, last, .. } = self.sample(inputs, sample, affinity);
+            let (last, course) = self.run(inputs, sample, affinity);
             let mut result = vec![T::ZERO; nodes * d];
-            kinds.add_to(&last, d, &mut result);
-            result
+            course.kinds.add_to(&last, d, &mut result);
+            (result, keep.then_some(course))
         };
         let samples = (0..self.samples(inputs[0])).parallel();
-        let parts: Vec<Vec<T>> = samples.map_with(|| Affinity::new(nodes), one);
-        (swap_leading(&parts.concat(), parts.len(), nodes, d), ())
+        let results = samples.map_with(|| Affinity::new(nodes), one);
+        let (parts, courses): (Vec<Vec<T>>, Vec<Option<Course<T>>>) = results.into_iter().unzip();
+        (swap_leading(&parts.concat(), parts.len(), nodes, d), courses.into_iter().flatten().collect())
     }
 
-    fn backward<T: Real>(&self, Seen { inputs, gradient, .. }: Seen<T, (), 3>) -> [Option<Vec<T>>; 3] {
+    fn backward<T: Real>(
+        &self,
+        Seen { inputs, saved, gradient, .. }: Seen<T, Vec<Course<T>>, 3>,
+    ) -> [Option<Vec<T>>; 3] {
         let (d, nodes) = (self.d, self.nodes);
-        let [state, matrices, ..] = inputs;
+        let [state, matrices, given] = inputs;
         let samples = self.samples(state);
-        let one = |affinity: &mut Affinity<T>, sample: usize| {
-            let Sample { kinds, differences, .. } = self.sample(inputs, sample, affinity);
+        let one = |affinity: &mut Affinity<T>, (sample, Course { kinds, differences }): (usize, Course<T>)| {
+            affinity.make(&kinds, &kinds.rows(&pick(given, samples, sample, d), d), d);
             let count = kinds.first.len();
             let mut adjoint = pick(gradient, samples, sample, d);
             let mut own = vec![T::ZERO; matrices.len()];
@@ -338,7 +340,7 @@ impl Operation<3> for NonlocalSteps {
             }
             (adjoint, own)
         };
-        let results = (0..samples).parallel().map_with(|| Affinity::new(nodes), one);
+        let results = saved.into_iter().enumerate().parallel().map_with(|| Affinity::new(nodes), one);
         let (parts, matrices): (Vec<Vec<T>>, Vec<Vec<T>>) = results.into_iter().unzip();
         let total = sum_rows(&matrices.concat(), matrices[0].len());
         [Some(swap_leading(&parts.concat(), parts.len(), nodes, d)), Some(total), None]

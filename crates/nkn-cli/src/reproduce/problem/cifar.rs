@@ -60,5 +60,7 @@ fn config(job: &Job, request: &Request) -> Result<RunConfig> {
     let mut config = images::config(nkn::run::Problem::Cifar10, model, train, job, request)?;
     // So that restriction gives the convolutions the very images of the training: see configs/cifar10.toml.
     config.data.resampling = Resampling::Aligned;
+    // A test of ten thousand images is a fifteenth of an epoch.
+    config.train.evaluate_every = (config.train.epochs.at(0) / 5).max(1);
     Ok(config)
 }
