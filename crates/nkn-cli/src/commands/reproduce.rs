@@ -31,6 +31,8 @@ pub struct Options {
 pub fn run(global: &Global, options: &Options) -> Result<u8> {
     let (request, limit) = (&options.request, options.limit()?);
     request.check()?;
+    // What cannot be read is said before hours of work.
+    output::joining(request)?;
     if options.dry_run {
         let plan = Plan::new(request, peak_gflops, Training::find)?;
         match global.json {

@@ -6,7 +6,7 @@ use super::figures::{on, resolution};
 use super::names::{RANDOM, kind_name};
 use super::page::{Page, render};
 use super::problem::{Budget, Job, Request, Task};
-use super::row::{Data, Row, to_csv};
+use super::row::{Data, Row, from_results, to_csv};
 use super::runner::in_words;
 use super::simple::{cost, eigenvalues, parameters, spent};
 use super::table::{Table, costs, errors, tables};
@@ -14,7 +14,7 @@ use super::training::Training;
 use super::{latex, markdown};
 use crate::report;
 use crate::report::curves::{Curve, Line};
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use nkn::io::write_atomically;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -37,11 +37,39 @@ fn found(request: &Request) -> Result<Vec<Training>> {
     Ok(found)
 }
 
+/// The numbers of the request's other runs, file by file.
+pub fn joining(request: &Request) -> Result<Vec<Vec<Row>>> {
+    let read = |path: &PathBuf| {
+        let hint = "the results.csv of another nkn reproduce";
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("--join {}: could not read\n  hint: expected {hint}", path.display()))?;
+        let name = request.problem.name;
+        let rows = from_results(&text, path, name).with_context(|| format!("--join: expected {hint}"))?;
+        if let Some(row) = rows.iter().find(|row| row.key.problem != name) {
+            bail!("--join {}: expected results of {name}, got those of {}", path.display(), row.key.problem);
+        }
+        Ok(rows)
+    };
+    request.join.iter().map(read).collect()
+}
+
+/// The rows, and of each of the others, in their order, the trainings at a depth that are not there yet: numbers of two trainings are
+/// never mixed.
+fn joined(mut rows: Vec<Row>, others: &[Vec<Row>]) -> Vec<Row> {
+    let training = |Row { key, seed, .. }: &Row| (key.model.clone(), key.data, key.depth, key.trained_at, *seed);
+    for other in others {
+        let known: BTreeSet<_> = rows.iter().map(training).collect();
+        rows.extend(other.iter().filter(|row| !known.contains(&training(row))).cloned());
+    }
+    rows
+}
+
 /// Writes results.csv, results.md, results.tex and index.html; returns the page's path. At the end of the command, which the page
 /// then names, there is time for predictions too.
 pub fn write(request: &Request, command: Option<String>) -> Result<PathBuf> {
     let (found, tests) = (found(request)?, request.tests());
-    let rows = found.iter().map(|training| training.rows(&tests)).collect::<Result<Vec<_>>>()?.concat();
+    let own = found.iter().map(|training| training.rows(&tests)).collect::<Result<Vec<_>>>()?.concat();
+    let rows = joined(own, &joining(request)?);
     let mut page = page(request, &rows);
     if let Some(words) = found.first().map(Training::settings_in_words).filter(|words| !words.is_empty()) {
         page.summary = format!("{words}. {}", page.summary);
@@ -79,13 +107,14 @@ fn page(request: &Request, rows: &[Row]) -> Page {
         Task::Images => "Errors are shares of images taken for another class, lower is better.",
     };
     let trained = if trainings == 1 { "1 training".to_owned() } else { format!("{trainings} trainings") };
+    let machine = if request.join.is_empty() { " on this machine" } else { "" };
     let mut simple: Vec<_> = parameters(problem, rows).into_iter().collect();
     simple.extend([Data::Normalised, Data::Original].into_iter().filter_map(|data| eigenvalues(problem, rows, data)));
     simple.extend(cost(problem, rows));
     let depth = errors_against_depth(problem, &cells);
     Page {
         title: format!("{}: the paper's tables beside ours", problem.title),
-        summary: format!("{trained}, {} of training on this machine. {what}", in_words(seconds)),
+        summary: format!("{trained}, {} of training{machine}. {what}", in_words(seconds)),
         is_quick: request.budget == Budget::Quick,
         facts: vec![
             ("seeds".into(), seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
@@ -137,7 +166,8 @@ fn field_figures(request: &Request, found: &[Training]) -> Result<Vec<(String, S
 #[cfg(test)]
 mod tests {
     use super::super::problem::tests::request;
-    use super::super::row::{from_csv, tests::image};
+    use super::super::row::from_csv;
+    use super::super::row::tests::{image, seeds};
     use super::*;
     use std::path::Path;
 
@@ -152,6 +182,18 @@ mod tests {
         ($name:literal) => {
             documented($name, include_str!(concat!("../../../../docs/results/", $name, "/reproduce.csv")))
         };
+    }
+
+    /// What is measured here stands; of others only trainings that are not here are taken, whole.
+    #[test]
+    fn other_runs_are_joined() {
+        let [here, there] = [image("cnn", Some(1), 28, 28), image("cnn", Some(2), 28, 28)];
+        let other_test = image("cnn", Some(1), 28, 14);
+        let first = [seeds(&here, &[0.5, 0.6]), seeds(&other_test, &[0.7]), seeds(&there, &[0.8])].concat();
+        let second = [seeds(&there, &[0.9]), seeds(&image("nnn", Some(1), 28, 28), &[0.4])].concat();
+        let rows = joined(seeds(&here, &[0.1]), &[first, second]);
+        let values: Vec<f64> = rows.iter().map(|row| row.value).collect();
+        assert_eq!(values, [0.1, 0.6, 0.8, 0.4]);
     }
 
     #[test]

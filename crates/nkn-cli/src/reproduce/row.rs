@@ -118,6 +118,16 @@ pub fn from_csv(csv: &str, origin: &Path, common: &Row) -> Result<Vec<Row>> {
         .collect()
 }
 
+/// Reads the numbers of another run of an example: what [`to_csv`] wrote, or version 0.1, where the example may be left to the reader.
+pub fn from_results(csv: &str, origin: &Path, problem: &str) -> Result<Vec<Row>> {
+    let heads: Vec<&str> = csv.lines().next().unwrap_or_default().split(',').collect();
+    for needed in ["model", "seed", "split", "trained_at", "metric", "value"] {
+        ensure!(heads.contains(&needed), "{}, line 1: expected a column {needed}, got {heads:?}", origin.display());
+    }
+    let key = Key { problem: problem.into(), ..Key::default() };
+    from_csv(csv, origin, &Row { key, seed: 0, value: f64::NAN })
+}
+
 /// A line of a CSV file by the names of its columns.
 pub struct Line<'a>(BTreeMap<&'a str, &'a str>);
 

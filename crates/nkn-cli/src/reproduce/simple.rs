@@ -189,8 +189,7 @@ pub fn cost(problem: &Problem, rows: &[Row]) -> Option<SimpleTable> {
         let at = if is_single { String::new() } else { format!(", trained at {}", problem.resolution_name(*side)) };
         format!("{name}{at}")
     };
-    let caption =
-        "Epochs and seconds of a training on this machine (all its depths together, the mean over the seeds).";
+    let caption = "Epochs and seconds of a training (all its depths together, the mean over the seeds).";
     let name = |(_, key): &(usize, Key)| training_name(key);
     SimpleTable::of(("What the trainings took", caption), texts, ("training", head, name))
 }

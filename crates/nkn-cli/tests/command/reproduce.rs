@@ -82,6 +82,20 @@ fn functions_stopped_and_extended_to_the_bit() {
     assert!(!String::from_utf8_lossy(&output.stderr).contains("testing "));
     assert_eq!(numbers(&broken), before);
 
+    // Another run's numbers complete the tables of a folder without trainings, and those of an extended one; they stay what they are.
+    let theirs = unbroken.join("results.csv");
+    let empty = folder.path().join("empty");
+    let join = |out: &Path, file: &Path| {
+        let mut command = nkn();
+        command.args(["reproduce", "poisson", "--budget", "quick", "--only-page", "--out"]).arg(out);
+        command.arg("--join").arg(file).output().unwrap()
+    };
+    assert!(join(&empty, &theirs).status.success());
+    assert_eq!(fs::read(empty.join("results.csv")).unwrap(), fs::read(&theirs).unwrap());
+    assert!(fs::read_to_string(empty.join("results.md")).unwrap().contains("| FNO, test |"));
+    assert!(join(&broken, &theirs).status.success());
+    assert_eq!(numbers(&broken), before);
+
     // A folder that was trained otherwise is not touched.
     let config = run.join("config.toml");
     let text = fs::read_to_string(&config).unwrap();
@@ -89,6 +103,24 @@ fn functions_stopped_and_extended_to_the_bit() {
     let output = nkn().args(SMALL).args(["--depths", "1", "--out", out]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("other settings"));
+
+    // What cannot be joined is refused, and nothing is written.
+    let nowhere = folder.path().join("nowhere");
+    let damaged = folder.path().join("damaged.csv");
+    let heading = "problem,model,data,depth,seed,split,trained_at,tested_at,metric,value";
+    for (content, words) in [
+        (None, "could not read"),
+        (Some("a,b\n1,2\n".to_owned()), "line 1: expected a column model"),
+        (Some(format!("{heading}\npoisson,fno,normalised,1,0,test,101,101,relative_l2,much\n")), "line 2"),
+        (Some(format!("{heading}\ndarcy,fno,normalised,1,0,test,16,16,relative_l2,1e-2\n")), "got those of darcy"),
+    ] {
+        content.iter().for_each(|text| fs::write(&damaged, text).unwrap());
+        let output = join(&nowhere, &damaged);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains("damaged.csv") && message.contains(words), "{message:?} lacks {words:?}");
+        assert!(!nowhere.exists());
+    }
 }
 
 /// A set in MNIST's format whose classes can be told apart: a bright bar whose place is the class.

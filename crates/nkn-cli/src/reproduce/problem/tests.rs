@@ -17,6 +17,7 @@ pub fn request(name: &str) -> Request {
         data: None,
         epochs: None,
         images: None,
+        join: Vec::new(),
         out: None,
     }
 }
