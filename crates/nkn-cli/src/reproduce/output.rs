@@ -220,7 +220,7 @@ mod tests {
         let text = markdown::comparison(&cifar.tables[0]);
         assert!(
             text.contains(
-                "| Baseline (PreResNet-20) | **11.40 %** (8.69 %, ×1.3, Tao et al. 8.19 %) | 65.44 % (50.00 %, ×1.3) |"
+                "| Baseline (PreResNet-20) | 11.40 % (8.69 %, ×1.3, Tao et al. 8.19 %) | 65.44 % (50.00 %, ×1.3) |"
             ),
             "{text}"
         );
