@@ -14,7 +14,7 @@ use super::training::Training;
 use super::{latex, markdown};
 use crate::report;
 use crate::report::curves::{Curve, Line};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use nkn::io::write_atomically;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub fn joining(request: &Request) -> Result<Vec<Vec<Row>>> {
     let read = |path: &PathBuf| {
         let hint = "the results.csv of another nkn reproduce";
         let text = std::fs::read_to_string(path)
-            .with_context(|| format!("--join {}: could not read\n  hint: expected {hint}", path.display()))?;
+            .map_err(|error| anyhow!("--join {}: could not read ({error})\n  hint: expected {hint}", path.display()))?;
         let name = request.problem.name;
         let rows = from_results(&text, path, name).with_context(|| format!("--join: expected {hint}"))?;
         if let Some(row) = rows.iter().find(|row| row.key.problem != name) {
