@@ -148,8 +148,8 @@ pub struct Request {
     /// Where the images are (mnist and cifar); what is missing is fetched [default: data/mnist, data/cifar10]
     #[arg(long, value_name = "FOLDER")]
     pub images: Option<PathBuf>,
-    /// Tables with the numbers of other runs too: their results.csv, from another folder or machine. Where this one has the same
-    /// number, it stands
+    /// Tables with the numbers of other runs too: their results.csv, from another folder or machine. A depth that was trained here
+    /// too, or in an earlier file, is taken from there
     #[arg(long, value_delimiter = ',', value_name = "FILE")]
     pub join: Vec<PathBuf>,
     /// Where everything goes [default: runs/reproduce-EXAMPLE, with -quick for quick]
